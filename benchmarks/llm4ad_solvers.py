@@ -18,8 +18,8 @@ from tracebench_llm4ad.constructive.plane import Floats
 from tracebench_llm4ad.constructive.routing import Routing
 from tracebench_llm4ad.constructive.tsp import Tsp
 
-SECONDS = 1.0
-"""Of PyVRP for one instance."""
+ITERATIONS = 2000
+"""Of PyVRP's search for one instance."""
 PARTS = 1_000_000
 """Of a unit: both count distances in whole numbers."""
 
@@ -38,7 +38,7 @@ def whole(distance: Floats) -> Any:
 def pyvrp_routes(distance: Floats, demands: Sequence[int], capacity: int) -> list[list[int]]:
     """Return routes from node 0 by PyVRP's iterated local search, each the nodes in their order."""
     pyvrp = importlib.import_module("pyvrp")
-    limit = importlib.import_module("pyvrp.stop").MaxRuntime(SECONDS)
+    limit = importlib.import_module("pyvrp.stop").MaxIterations(ITERATIONS)
     model = pyvrp.Model()
     places = [model.add_location(0, 0) for _ in demands]
     model.add_depot(location=places[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -103,6 +104,61 @@ def test_a_missing_file_and_an_empty_split_are_one_sentence(cli: Cli, mine: Mapp
     assert (missing.returncode, empty.returncode) == (2, 2)
     assert "cannot be read" in missing.stderr
     assert "no examples to evaluate on in `validation`" in empty.stderr
+
+
+TEN_WAYS = {
+    "a pipe that nobody fills": "it is a pipe or a device",
+    "a device without an end": "it is a pipe or a device",
+    "a file larger than memory": "it has more than 67,108,864 bytes",
+    "a link to itself": "cannot be read",
+    "bytes that are no text": "cannot be read",
+    "JSON that is cut off": "cannot be read",
+    "JSON nested without an end": "cannot be read",
+    "a list in place of an object": "holds no object of values by parameter",
+    "a parameter that there is none of": "cannot be evaluated",
+    "an empty folder": "holds nothing for the task",
+}
+
+
+def bad_data(way: str, folder: Path) -> Path:
+    """Return something of that kind."""
+    place = folder / ("bad.json" if "JSON" in way or "list" in way or "parameter" in way else "bad.txt")
+    if way == "a pipe that nobody fills":
+        os.mkfifo(place)
+    elif way == "a device without an end":
+        return Path("/dev/zero")
+    elif way == "a file larger than memory":
+        with place.open("wb") as file:
+            file.truncate(1 << 42)
+    elif way == "a link to itself":
+        place.symlink_to(place)
+    elif way == "an empty folder":
+        place.mkdir()
+    else:
+        kept = {
+            "bytes that are no text": b"\xff\xfe\x00",
+            "JSON that is cut off": b'{"n',
+            "JSON nested without an end": b'{"n":' * 100_000,
+        }
+        place.write_bytes(kept.get(way, b"[1, 2]" if "list" in way else b'{"nn": 1}'))
+    return place
+
+
+@pytest.mark.parametrize("way", TEN_WAYS)
+def test_ten_ways_to_give_bad_data_are_one_sentence_each_and_cost_themselves_alone(
+    way: str, cli: Cli, mine: Mapping[str, str], tmp_path: Path
+) -> None:
+    bad = bad_data(way, tmp_path)
+    good = tmp_path / "good.json"
+    good.write_text("{}")
+    alone = cli("evaluate", "mine:length", str(bad), env=mine)
+    beside = cli("evaluate", "mine:length", str(bad), str(good), env=mine)
+
+    assert (alone.returncode, beside.returncode) == (2, 1), alone.stderr
+    for done in (alone, beside):
+        assert TEN_WAYS[way] in done.stderr
+        assert "Traceback" not in done.stderr
+    assert "good.json" in beside.stdout
 
 
 def test_an_option_that_the_task_does_not_know_is_one_sentence(cli: Cli, plugin_path: Install) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 10
 MOST_FILES = 2000
 """Of a folder."""
+LARGEST = 1 << 26
+"""Bytes of a file; a pipe that nobody fills and a device without an end would be read for ever."""
 CODE = frozenset({".py", ".lean", ".v", ".c", ".cpp", ".cu", ".js", ".rs", ".sh"})
 """Suffixes of files that are no prose."""
 PASSED_OVER = frozenset({"__pycache__", "node_modules"})
@@ -61,6 +63,9 @@ def read_values(file: Path, parameters: Sequence[Parameter], task: str) -> dict[
                 f"`{file}` holds nothing for the task.", hint=f"its parameters are {names}; ls {quoted(file)}"
             )
         return _checked(file, held, parameters)
+    if file.exists() and not (file.is_file() and file.stat().st_size <= LARGEST):
+        why = f"it has more than {LARGEST:,} bytes" if file.is_file() else "it is a pipe or a device, and no file"
+        raise UsageError(f"`{file}` cannot be read: {why}.", hint=shlex.join(["ls", "-l", str(file)]))
     try:
         text = file.read_text(encoding="utf-8")
         values = json.loads(text) if file.suffix == ".json" else None
