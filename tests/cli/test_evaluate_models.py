@@ -167,6 +167,33 @@ def test_what_a_cut_off_evaluation_has_paid_for_is_not_asked_again(
     assert max(adder.asked.values()) == 1
 
 
+@pytest.mark.parametrize(
+    "caps",
+    [
+        (["-o", "run_budget.llm_calls=50"], ["--max-calls", "90"]),
+        (["--max-usd", "0.05"], ["--max-usd", "1"]),
+    ],
+)
+def test_a_cap_that_is_reached_in_the_middle_is_never_passed_and_raising_it_asks_only_what_is_left(
+    cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str], caps: tuple[list[str], list[str]]
+) -> None:
+    capped, raised = caps
+    priced = ["-o", "llm.prices={m: {prompt: 50, completion: 50}}"]
+    command = ["evaluate", "mine:sums", *prompts, "--model", "m", "--base-url", adder.url, "--limit", str(QUESTIONS)]
+    first = cli(*command, "--run-id", "r", *priced, *capped, env=mine)
+
+    assert first.returncode == 5, first.stderr
+    assert "is not complete" in first.stderr
+    assert "trace-bench resume" in first.stderr
+    assert 20 <= adder.asked.total() <= 55
+
+    second = cli("resume", "r", *raised, env=mine)
+    assert second.returncode == 0, second.stderr
+    assert "`careful.md` is better than `plain.txt`" in second.stdout
+    assert len(adder.asked) == 2 * QUESTIONS
+    assert max(adder.asked.values()) == 1
+
+
 def test_seeds_are_repeats_of_a_question_and_no_further_questions(
     cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str]
 ) -> None:
