@@ -169,11 +169,11 @@ class RecordingLeft(TrainingStopped):
 
 
 class BudgetExhausted(BaseException):
-    """A cap of the job or of the run is reached: no further evaluation or model call is granted.
+    """A cap of the job, of its scoring or of the run is reached: no further evaluation or model call is granted.
 
     Attributes:
         axis: `evaluations`, `llm_calls`, `tokens`, `usd` or `seconds`.
-        scope: `job` or `run`.
+        scope: `job`, `run` or `scoring`.
     """
 
     def __init__(self, axis: str, *, scope: str = "job") -> None:

@@ -155,3 +155,33 @@ def test_a_bad_config_is_told_like_everywhere(cli: Cli, tmp_path: Path, file: st
     assert done.returncode == code
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+ASKING = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import TaskSizes, TaskSpec
+
+@hookimpl
+def tracebench_tasks():
+    yield TaskSpec(name="one", loader="mine:none", title="one", uses_model=True, sizes=TaskSizes(train=3, test=2))
+"""
+
+
+def test_a_plan_tells_what_scoring_asks_of_models_and_which_cap_holds_for_it(
+    cli: Cli, config: Path, plugin_path: Install
+) -> None:
+    env = plugin_path("mine", ASKING, group="tracebench", entry="mine", target="mine")
+    config.write_text("tasks: [mine:one]\ntrainers: [NoOp]\nbudget: {llm_calls: 7}\n")
+    told = cli("plan", "c.yaml", env=env)
+    assert "5 / 19 / 44 model calls a job of `mine:one`, which no cap holds for" in told.stdout
+    low = cli("plan", "c.yaml", "-o", "scoring_budget.llm_calls=10", env=env)
+    assert (
+        "warning: scoring: 5 / 19 / 44 model calls a job of `mine:one`, and `scoring_budget` ends it at 10"
+        in low.stderr
+    )
+    (job,) = planned(cli, "-o", "scoring_budget.llm_calls=10", env=env)["jobs"]
+    assert (job["scoring"]["llm_calls"], job["scoring_cut_by"]) == ({"low": 5, "likely": 19, "high": 44}, "llm_calls")
+    (free,) = planned(cli, env=env)["jobs"]
+    assert free["llm_calls"]["high"] - job["llm_calls"]["high"] == 44 - 10
+    checked = cli("validate", "--config", "c.yaml", "-o", "scoring_budget.llm_calls=99", env=env)
+    assert "[OK] scoring: 5 / 19 / 44 model calls a job of `mine:one`, at most 99 llm_calls" in checked.stdout

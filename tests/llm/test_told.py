@@ -182,7 +182,14 @@ def test_threads_are_told_everything_once(open_door: Open) -> None:
 
 def _standing(calls: int, after: int) -> dict[str, Any]:
     records = [{"call": number} for number in range(after + 1, calls + 1)]
-    return {"used": {"llm_calls": calls}, "refusal": None, "began": 1.0, "calls": calls, "records": records}
+    return {
+        "used": {"llm_calls": calls},
+        "refusal": None,
+        "scoring_refusal": None,
+        "began": 1.0,
+        "calls": calls,
+        "records": records,
+    }
 
 
 @pytest.mark.parametrize("seed", range(20))

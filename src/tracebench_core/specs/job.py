@@ -187,8 +187,8 @@ class JobResult(Spec):
     mode: Mode
     status: JobStatus
     stop_reason: str
-    """`completed`, `budget:<axis>`, `run budget:<axis>`, `error`, `timeout`, `cancelled: <why>`, `requirement: <what>`,
-    `not measured: <why>`.
+    """`completed`, `budget:<axis>`, `run budget:<axis>`, `scoring budget:<axis>`, `error`, `timeout`, `cancelled: <why>`,
+    `requirement: <what>`, `not measured: <why>`.
 
     `run budget:<axis>` is `ok` where what had been found when the run's budget ended was scored; it carries the flag `unequal-budget`.
     """

@@ -214,6 +214,9 @@ class RunConfig(Spec):
     """Per job."""
     run_budget: Budget = Budget()
     """For all jobs together."""
+    scoring_budget: Budget = Budget()
+    """Per job, for the model calls of the engine's own scoring, which `budget` does not hold for: `llm_calls`, `tokens` and `usd`. A job
+    whose scoring reaches it is `unscored`."""
     executor: str = "local"
     """Where jobs run."""
     llm: LLMConfig = LLMConfig()
@@ -256,6 +259,15 @@ class RunConfig(Spec):
         raise ValueError(
             "a salt is `NEW`, `public`, or an even number of at least 32 hex digits (in quotes, lower case)"
         )
+
+    @field_validator("scoring_budget")
+    @classmethod
+    def _of_calls(cls, budget: Budget) -> Budget:
+        if budget.evaluations is not None or budget.seconds is not None:
+            raise ValueError(
+                "scoring makes as many evaluations as its splits have examples, and `scoring_timeout` is its time"
+            )
+        return budget
 
     @field_validator("seeds")
     @classmethod

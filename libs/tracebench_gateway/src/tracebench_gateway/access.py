@@ -8,13 +8,13 @@ from tracebench_core.specs import Axis, ModelIdentity, Role
 from tracebench_core.specs.base import Spec
 
 Phase = Literal["training", "scoring"]
-"""`training` is capped by the job's budget; `scoring` is the engine's own final measurement, metered and not capped."""
+"""`training` is capped by the job's budget; `scoring` is the engine's own final measurement, and has a cap of its own."""
 PHASES: tuple[Phase, ...] = ("training", "scoring")
 LEDGER_HEADER = "x-tracebench-ledger"
 """`<engine's key> <number>`: asks that an answer to a model call tells how the job stands and what was filed after that call, too."""
 
 
-Scope = Literal["job", "run"]
+Scope = Literal["job", "run", "scoring"]
 
 
 class Refusal(NamedTuple):

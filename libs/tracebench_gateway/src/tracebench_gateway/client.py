@@ -105,10 +105,10 @@ class GatewayClient:
         self._catch_up()
         return self._told.used
 
-    def refusal(self) -> Refusal | None:
-        """Return the cap that first turned one of this job's training calls away; None while none did. Asks as `records` does."""
+    def refusal(self, phase: Phase = "training") -> Refusal | None:
+        """Return the cap that first turned one of this job's calls of a phase away; None while none did. Asks as `records` does."""
         self._catch_up()
-        return self._told.refusal
+        return self._told.refusals[phase]
 
     def overshoot(self) -> dict[str, float]:
         """Return how far training is past its caps, by axis; only calls under way can do that."""

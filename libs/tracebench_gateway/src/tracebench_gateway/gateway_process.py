@@ -323,6 +323,7 @@ def start_gateway(
     mode: Mode,
     run_dir: Path,
     run_budget: Budget,
+    scoring_budget: Budget | None = None,
     replay_from: Path | None = None,
     reuse: bool = True,
     stub_formats: Sequence[StubFormatSpec] = (),
@@ -335,6 +336,7 @@ def start_gateway(
 
     Args:
         variants: by name, what holds for the jobs of a variant instead of `llm`.
+        scoring_budget: of each job's scoring.
         reuse: of a recorded run, answer a job that runs again with what its earlier attempts were answered.
         stub_formats: what the stub model learns.
         stub_answers: by the name in a job's hints, the answers that its task ships.
@@ -358,6 +360,7 @@ def start_gateway(
         mode=mode,
         run_dir=run_dir.absolute(),
         run_budget=run_budget,
+        scoring_budget=scoring_budget or Budget(),
         prices={
             name: price
             for one in every

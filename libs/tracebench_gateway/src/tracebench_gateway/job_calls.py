@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.specs import Usage
-from tracebench_gateway.access import Refusal
+from tracebench_gateway.access import Phase, Refusal
 
 _lock = threading.Lock()
 
@@ -30,7 +30,7 @@ class JobCalls:
     def __init__(self, *, is_whole: bool) -> None:
         """`is_whole`: nothing was called before the first answer."""
         self.used = Usage()
-        self.refusal: Refusal | None = None
+        self.refusals: dict[Phase, Refusal | None] = {"training": None, "scoring": None}
         self.began: float | None = None
         self._calls = -1
         """How many calls were filed when the standing was told."""
@@ -83,5 +83,6 @@ class JobCalls:
             if standing["calls"] >= self._calls:
                 self._calls = standing["calls"]
                 self.used = Usage(**standing["used"])
-                self.refusal = Refusal(*standing["refusal"]) if standing["refusal"] else None
+                told = {"training": standing["refusal"], "scoring": standing["scoring_refusal"]}
+                self.refusals = {phase: Refusal(*one) if one else None for phase, one in told.items()}
                 self.began = standing["began"]

@@ -93,9 +93,9 @@ class AnsweringModels:
         """Return what was used."""
         return self._used
 
-    def refusal(self) -> Refusal | None:
-        """Return the cap that first turned a call away."""
-        return self._refusal
+    def refusal(self, phase: Phase = "training") -> Refusal | None:
+        """Return the cap that first turned a training call away; those of scoring have none here."""
+        return self._refusal if phase == "training" else None
 
     def start_clock(self) -> float | None:
         """Return None: no call is timed."""

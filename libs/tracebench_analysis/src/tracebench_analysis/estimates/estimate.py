@@ -43,6 +43,10 @@ class JobEstimate:
     """What one job is expected to use. Calls, tokens, USD and seconds hold the engine's own scoring too; evaluations do not."""
 
     amounts: Estimate
+    scoring: Estimate
+    """What the engine's own scoring takes, in calls, tokens, USD and seconds, without its cap."""
+    scoring_cut_by: Axis | None
+    """The cap of `scoring_budget` that scoring likely reaches, which leaves the job unscored."""
     cut_by: Axis | None
     """The cap that likely ends the job."""
     proposals: float | None
@@ -65,8 +69,12 @@ class RunEstimate:
 class Estimator:
     """Estimates jobs from what they declare, with past runs for what a call and an evaluation cost."""
 
-    def __init__(self, history: History, prices: PriceTable, *, eval_workers: int = 1) -> None:
+    def __init__(
+        self, history: History, prices: PriceTable, *, eval_workers: int = 1, scoring_budget: Budget | None = None
+    ) -> None:
+        """`scoring_budget` caps the calls of each job's scoring."""
         self._history = history
+        self._scoring_cap = scoring_budget or Budget()
         self._prices = prices
         self._workers = eval_workers
 
@@ -89,8 +97,11 @@ class Estimator:
             levels["low"] = levels["low"].joined(levels["high"], min)
             levels["high"] = levels["high"].joined(cheap, max)
         wanted = known.cost.proposals.likely if known.cost is not None and known.cost.proposals is not None else None
+        scoring = Estimate(**{level: self._scoring(job, known, level) for level in LEVELS})
         return JobEstimate(
-            amounts=Estimate(**{level: levels[level].plus(self._scoring(job, known, level)) for level in LEVELS}),
+            amounts=Estimate(**{n: levels[n].plus(getattr(scoring, n).cut(self._scoring_cap)[0]) for n in LEVELS}),
+            scoring=scoring,
+            scoring_cut_by=scoring.likely.cut(self._scoring_cap)[1],
             cut_by=cut_by,
             proposals=_proposals(wanted, known, likely, work),
             wanted=wanted,
@@ -214,6 +225,8 @@ class Estimator:
         calls = work[1]
         roles: list[Role] = ["optimizer"] if calls is not None and calls.high else []
         roles += ["agent"] if known.uses_model else []
+        if known.uses_model and kind_of(job) not in self._history.program_calls:
+            said.append(f"{CALLS_PER_EVALUATION.likely:g} model call an evaluation, where an agent makes many")
         if any(self._caller(job, role) not in self._history.calls for role in roles):
             said.append(f"{DEFAULT_PROMPT.likely:g} + {DEFAULT_COMPLETION.likely:g} tokens a call")
         return said

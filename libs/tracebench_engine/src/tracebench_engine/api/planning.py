@@ -12,7 +12,7 @@ from tracebench_analysis.estimates.history import History, read_history
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import RunConfig
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.checks.affording import known_of
+from tracebench_engine.checks.affording import Told, known_of, scoring_words
 from tracebench_engine.checks.placing import outlook
 from tracebench_engine.checks.trial import TRIAL_SECONDS, Check, Trials
 from tracebench_engine.checks.validation import refuse_wrong_names as _refuse
@@ -49,6 +49,10 @@ class Forecast:
     advice: tuple[str, ...] = ()
     """What trainers could not do, or not tell apart, at their jobs' budgets."""
 
+    def scoring_words(self) -> list[Told]:
+        """Return by task what the engine's own scoring of a job asks of models, and what caps that."""
+        return scoring_words(self.plan.config, ((job, self.run.jobs[job.job_id]) for job in self.plan.jobs))
+
 
 def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | None = None) -> Forecast:
     """Estimate a run from what its trainers declare and from the past runs in `runs_dir`.
@@ -63,7 +67,9 @@ def estimate(config: RunConfig, *, root: Path | None = None, host: PluginHost | 
     planned = make_plan(config, used, environ=os.environ)
     declared = declared_costs(planned, used)
     history = read_history(Path(config.runs_dir), planned.jobs)
-    estimator = Estimator(history, PriceTable(config.llm.prices), eval_workers=config.eval_workers)
+    estimator = Estimator(
+        history, PriceTable(config.llm.prices), eval_workers=config.eval_workers, scoring_budget=config.scoring_budget
+    )
     jobs = {job.job_id: estimator.job(job, known_of(declared[job.job_id])) for job in planned.jobs}
     expected = estimate_run(jobs, run_budget=config.run_budget, workers=config.max_workers)
     unshared = unshared_words(config, len(planned.jobs))

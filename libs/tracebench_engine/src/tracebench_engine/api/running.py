@@ -89,6 +89,7 @@ def resume(
     failed: bool = False,
     error_type: str | None = None,
     run_budget: Budget | None = None,
+    scoring_budget: Budget | None = None,
     max_workers: int | None = None,
     executor: str | None = None,
     reporter: str = "plain",
@@ -96,7 +97,7 @@ def resume(
 ) -> RunSummary:
     """Continue a run: what is finished stays, and with `failed` what failed (with `error_type`, with that error) is run again.
 
-    The caps that `run_budget` sets take the place of the run's own, and `executor` that of the one that had its jobs.
+    The caps that `run_budget` and `scoring_budget` set take the place of the run's own, and `executor` that of the one that had its jobs.
 
     Raises:
         RunDirError: when the folder is no run, or another process works on it.
@@ -108,6 +109,10 @@ def resume(
         config = config.model_copy(update={"max_workers": max_workers})
     if run_budget is not None:
         config = with_run_budget(config, run_budget, layout=layout)
+    if scoring_budget is not None:
+        config = config.model_copy(
+            update={"scoring_budget": config.scoring_budget.model_copy(update=scoring_budget.caps())}
+        )
     if error_type is not None:
         refuse_unknown_error(layout, error_type)
     host = open_host(root=root, plugins=config.plugins)
@@ -115,7 +120,9 @@ def resume(
         host.component("executor", executor)
         config = config.model_copy(update={"executor": executor})
     with disk_errors_explained(layout), RunLock(layout):
-        record_resume(layout, failed=failed, error_type=error_type, run_budget=run_budget)
+        record_resume(
+            layout, failed=failed, error_type=error_type, run_budget=run_budget, scoring_budget=scoring_budget
+        )
         stored = as_installed(stored_plan(layout, config, host), host)
         refuse_unready(stored, environ=provider_environ())
         mode: Resume = "failed" if failed or error_type is not None else "auto"

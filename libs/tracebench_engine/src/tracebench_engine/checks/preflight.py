@@ -126,7 +126,9 @@ def held(plan: Plan) -> Level | Literal[""]:
 def refuse_unpriced(plan: Plan, *, environ: Mapping[str, str]) -> None:
     """Raise ConfigError when money is capped, per job or per run, and a model's price is unknown: such a cap cannot be kept."""
     config = plan.config
-    field = next((name for name in ("budget", "run_budget") if getattr(config, name).usd is not None), None)
+    field = next(
+        (name for name in ("budget", "run_budget", "scoring_budget") if getattr(config, name).usd is not None), None
+    )
     if field is None:
         return
     of_jobs = {job.llm_variant: job.models for job in kinds_of(plan.jobs)}

@@ -49,6 +49,7 @@ def validate_config(
         yield Check("WARN", "run_budget", warning)
     affording = Affording(plan, host)
     yield from (Check("WARN", "budget", words) for words in affording.advice())
+    yield from (Check("OK" if told.is_enough else "WARN", "scoring", told.words) for told in affording.scoring())
     yield from _placed(plan, host, strict=trials is not None)
     if not can_be_made(Path(config.runs_dir)):
         level: Literal["WARN", "FAIL"] = (

@@ -158,7 +158,10 @@ def score_job(order: JobOrder, context: JobContext, so_far: JobSoFar, blobs: Blo
             measure_job(order, context, so_far, blobs)
         except (Exception, BudgetExhausted, TrainingStopped) as err:  # noqa: BLE001 - training is kept
             record_error(recorder, err, fatal=False)
-            return False
+            if not (isinstance(err, BudgetExhausted) and err.scope == "scoring"):
+                return False
+            recorder.calls(context.models)
+            status, reason = "unscored", f"scoring budget:{err.axis}"  # to try it again would cost as much again
     recorder.finished(status, reason, used=so_far.used(), seconds=so_far.seconds())
     return True
 

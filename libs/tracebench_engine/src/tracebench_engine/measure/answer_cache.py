@@ -70,9 +70,9 @@ class CachedModels:
         """Return what the training calls have used."""
         return self._models.used()
 
-    def refusal(self) -> Refusal | None:
-        """Return the cap that first turned a training call away."""
-        return self._models.refusal()
+    def refusal(self, phase: Phase = "training") -> Refusal | None:
+        """Return the cap that first turned a call of a phase away."""
+        return self._models.refusal(phase)
 
     def start_clock(self) -> float | None:
         """Count the cap in seconds from now."""

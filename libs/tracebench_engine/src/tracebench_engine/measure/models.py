@@ -39,8 +39,8 @@ class Models(Protocol):
         """Return what the training calls have used up to now."""
         ...
 
-    def refusal(self) -> Refusal | None:
-        """Return the cap that first turned a training call away, a foreign client's included; None while none did."""
+    def refusal(self, phase: Phase = "training") -> Refusal | None:
+        """Return the cap that first turned a call of a phase away, a foreign client's included; None while none did."""
         ...
 
     def start_clock(self) -> float | None:
@@ -81,7 +81,7 @@ class NoModels:
         """Return zero."""
         return _NOTHING
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self, phase: Phase = "training") -> Refusal | None:
         """Return None: nobody asked."""
         return None
 

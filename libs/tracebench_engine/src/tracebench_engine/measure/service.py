@@ -17,7 +17,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from tracebench_core.contracts import Guide, Task
-from tracebench_core.errors import BrokenTaskError
+from tracebench_core.errors import BrokenTaskError, BudgetExhausted
 from tracebench_core.ids import derive_seed
 from tracebench_core.specs import Candidate, Example, ExampleResult, Feedback, Split, TaskSpec
 from tracebench_engine.measure.attempt import Failure, attempt, classify, in_time, overdue, possible, score
@@ -164,8 +164,7 @@ class EvaluationService:
 
     def _place(self, work: Work) -> str:
         """Return what stands for an evaluation of scoring."""
-        seed = self._seed_of(work)
-        return key_of(work.candidate, work.example, split=work.split, repeat=work.repeat, seed=seed)
+        return key_of(work.candidate, work.example, split=work.split, repeat=work.repeat, seed=self._seed_of(work))
 
     def _key(self, work: Work) -> str:
         """Return what stands for a first evaluation of training on the train split; empty for any other."""
@@ -206,6 +205,7 @@ class EvaluationService:
             if self._before is not None:
                 self._before()
             feedbacks = self._bounded_batch(works, contexts)
+            self._refuse_unpaid(works[0])
         finally:
             for context in contexts:
                 context.close()
@@ -246,9 +246,15 @@ class EvaluationService:
             measure = partial(attempt, self._task, self._guide, values, work.example, context)
             seconds = self._spec.evaluation_timeout
             feedback = measure() if seconds is None else in_time(measure, seconds, context)
+            self._refuse_unpaid(work)
             return feedback, context.asked_model
         finally:
             context.close()
+
+    def _refuse_unpaid(self, work: Work) -> None:
+        """Raise BudgetExhausted once scoring was refused a model call: a program that swallows a refusal has no score for all that."""
+        if work.phase == "scoring" and (spent := self._shared.models.refusal("scoring")):
+            raise BudgetExhausted(spent.axis, scope=spent.scope)
 
     def _context(self, work: Work) -> EvaluationContext:
         candidate, example = work.candidate.id, work.example.id

@@ -44,11 +44,10 @@ def refuse_unknown_error(layout: RunLayout, error_type: str) -> None:
         )
 
 
-def record_resume(layout: RunLayout, *, failed: bool, error_type: str | None, run_budget: Budget | None) -> None:
+def record_resume(layout: RunLayout, *, failed: bool, error_type: str | None, **caps: Budget | None) -> None:
     """Keep in `control.jsonl` who continued the run, and how. Only the holder of the run's lock may."""
     details: dict[str, Any] = {"failed": failed, "error_type": error_type}
-    if run_budget is not None:
-        details["run_budget"] = run_budget.model_dump(exclude_none=True)
+    details |= {name: budget.model_dump(exclude_none=True) for name, budget in caps.items() if budget is not None}
     RunControl(layout, iter(())).record("resume", **{k: v for k, v in details.items() if v})
 
 

@@ -260,18 +260,17 @@ class RunServices:
 
     def spent(self) -> Axis | None:
         """Return the axis on which the run's budget is spent, if it is."""
-        cap = self._plan.config.run_budget
+        caps = self._plan.config.run_budget.caps()
         if self._limits.deadline is not None and time.monotonic() >= self._limits.deadline:
             return "seconds"
         counted: dict[Axis, float | None] = {}
         if self._limits.counter is not None:
             counted["evaluations"] = SharedCounter(self._limits.counter).value()
-        if self._gateway is not None and cap.caps().keys() & OF_CALLS:
+        if self._gateway is not None and caps.keys() & OF_CALLS:
             used, refused = self._run_spent(self._gateway)
             if refused is not None:  # what is left pays for no call
                 return refused
             counted |= {axis: getattr(used, axis) for axis in OF_CALLS}
-        caps = cap.caps()
         return next(
             (a for a, amount in counted.items() if a in caps and amount is not None and amount >= caps[a]), None
         )
@@ -376,6 +375,7 @@ class RunServices:
             mode=config.mode,
             run_dir=self._layout.path,
             run_budget=config.run_budget,
+            scoring_budget=config.scoring_budget,
             replay_from=replay,
             reuse=self._reuse,
             stub_formats=self._stub_formats(),

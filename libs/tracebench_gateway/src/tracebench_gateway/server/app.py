@@ -272,6 +272,7 @@ def _standing(caller: Caller, after: int) -> dict[str, Any]:
         "used": balance.usage(),
         "overshoot": balance.overshoot(caller.claims.budget),
         "refusal": account.refusal,
+        "scoring_refusal": account.scoring_refusal,
         "began": balance.clock,
         "calls": len(account.records),
         "records": account.records[after:],

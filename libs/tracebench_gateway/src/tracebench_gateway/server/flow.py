@@ -59,7 +59,7 @@ async def converse(request: Request, *, wire: Wire, service: Service, caller: Ca
                 return await _streamed(turn, wire, holds.pop_all())
             answers = await turn.follow(turn.run(None))
         except (ProviderError, Refused, CallerGone, Ended) as error:
-            return respond(wire, await _failure(error, caller.account))
+            return respond(wire, await _failure(error, caller))
         return JSONResponse(wire.whole(asked, answers))
 
 
@@ -93,16 +93,16 @@ def respond(wire: Wire, failure: Failure) -> JSONResponse:
     return JSONResponse(wire.error(failure), failure.status, headers=dict(failure.headers))
 
 
-async def _failure(error: Exception, account: Account) -> Failure:
+async def _failure(error: Exception, caller: Caller) -> Failure:
     if isinstance(error, ProviderError):
         return failed(error)
     if isinstance(error, Refused):
-        beyond = account.capped.refused - PATIENT_REFUSALS
+        beyond = caller.account.balance(caller.claims.phase).refused - PATIENT_REFUSALS
         if beyond > 0:
             await asyncio.sleep(min(LONGEST_PENALTY, 0.05 * 2 ** min(beyond, 10)))
         return refused(error, close=beyond > 0)
     if isinstance(error, Ended):
-        return rejected(f"the training of job `{account.job_id}` has ended", status=401, kind="invalid_api_key")
+        return rejected(f"the training of job `{caller.account.job_id}` has ended", status=401, kind="invalid_api_key")
     return rejected("the caller hung up", status=400)
 
 

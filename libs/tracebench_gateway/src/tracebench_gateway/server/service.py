@@ -71,7 +71,7 @@ class Service:
         undelivered: Undelivered | None = None,
     ) -> None:
         self.settings = settings
-        self.accounts = Accounts(settings.run_budget, started=settings.started)
+        self.accounts = Accounts(settings.run_budget, started=settings.started, scoring_budget=settings.scoring_budget)
         self.prices = PriceTable(settings.prices)
         self.ledger = ledger
         ledger.restore(self.accounts)
@@ -174,13 +174,14 @@ class Service:
         return list(self._under_way.get((account.job_id, account.attempt), {}).items())
 
     def _refuse(self, account: Account, claims: Claims, asked: Asked, refusal: Refusal) -> None:
-        if account.capped.refused < MOST_REFUSALS_KEPT:
+        balance = account.balance(claims.phase)
+        if balance.refused < MOST_REFUSALS_KEPT:
             model = asked.model.identity.model
             record = self._record(claims, model, "refused", error=refusal_text(refusal))
             self.accounts.file(account, record)
             self.ledger.append("llm_call", job_id=claims.job_id, attempt=claims.attempt, **record)
         else:
-            account.capped.refused += 1
+            balance.refused += 1
 
     async def call(
         self, account: Account, claims: Claims, request: ChatRequest, *, on_delta: OnDelta | None = None

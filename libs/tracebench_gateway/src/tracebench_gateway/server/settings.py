@@ -28,6 +28,8 @@ class GatewaySettings(Spec):
     mode: Mode
     run_dir: Path
     run_budget: Budget
+    scoring_budget: Budget = Budget()
+    """Of each job's scoring."""
     replay_from: Path | None
     reuse: bool = True
     """Of a recorded run: answer a job that runs again with what its earlier attempts were answered."""

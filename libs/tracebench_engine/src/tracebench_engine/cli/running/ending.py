@@ -20,6 +20,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="At the end, say 
 INTERRUPTED = 130
 FLAGS = {"evaluations": "--max-evaluations", "llm_calls": "--max-calls", "tokens": "--max-tokens", "usd": "--max-usd"}
 """What raises a cap of a run that goes on."""
+SCORING = "scoring budget:"
 UNFINISHED = ("failed", "timeout", "cancelled", "unscored")
 FILES = {
     "Run dir": "",
@@ -87,6 +88,14 @@ def _enough(summary: RunSummary, axis: str) -> str:
     return f"{math.ceil((spent + sum(left)) * 1e4) / 1e4}" if axis == "usd" else str(int(spent + sum(left)))
 
 
+def _unpaid_axis(summary: RunSummary) -> str:
+    """Return the axis of the cap that left a job unscored; empty where none did."""
+    from tracebench_engine.api.records import load_run
+
+    reasons = (result.stop_reason for result in load_run(summary.run_dir).results.values())
+    return next((reason.removeprefix(SCORING) for reason in reasons if reason.startswith(SCORING)), "")
+
+
 def next_command(summary: RunSummary) -> str:
     """Return what to type next: what is left to run, else what there is to see."""
     counts = summary.counts
@@ -97,6 +106,9 @@ def next_command(summary: RunSummary) -> str:
         return f"{told}: the run's budget of {axis} does not pay for the next job. Give it more:  {more}\n  {less}"
     if counts.get("not_run"):
         return f"{told}. Continue:  {output.command('resume', summary.run_dir)}"
+    if counts.get("unscored") and (axis := _unpaid_axis(summary)):
+        more = output.command("resume", summary.run_dir, "--failed", FLAGS[axis].replace("max", "max-scoring"), "N")
+        return f"{told}: what `scoring_budget` allows of {axis} does not pay for scoring. Give it more:  {more}"
     if any(counts.get(status) for status in UNFINISHED):
         return f"{told}. Try those again:  {output.command('resume', summary.run_dir, '--failed')}"
     if summary.exit_code == 1:

@@ -73,12 +73,16 @@ def _print_jobs(forecast: Forecast) -> None:
     output.line(f"jobs:         {len(forecast.plan.jobs)}, {workers} at a time")
     for axis in AXES:
         output.line(f"{axis.label + ':':<14}{_range_words(total.on(axis.name), unit=axis.unit)}")
+    for told in forecast.scoring_words():
+        output.line(f"{'scoring:':<14}{output.safe(told.words)}")
     for words in forecast.where:
         output.line(f"{'runs on:':<14}{output.safe(words)}")
     if forecast.run.cut_by is not None:
         output.line(f"{'ends by:':<14}the run's budget of {forecast.run.cut_by}")
-    told = f"{forecast.history.jobs} past jobs" if forecast.history.jobs else "no past run; defaults stand in"
-    output.note(f"low / likely / high; scoring by the engine is in calls, tokens, USD and time. Learned from {told}.")
+    learned = f"{forecast.history.jobs} past jobs" if forecast.history.jobs else "no past run; defaults stand in"
+    output.note(
+        f"low / likely / high; scoring by the engine is in calls, tokens, USD and time. Learned from {learned}."
+    )
     for assumption in dict.fromkeys(a for job in forecast.run.jobs.values() for a in job.assumed):
         output.note(f"assumed: {assumption}")
 
@@ -168,6 +172,7 @@ def _warnings(forecast: Forecast, designs: list[dict[str, Any]]) -> list[str]:
                 f"the budget allows `{group.label or group.trainer_id}` on `{group.task.task_id}` about {estimate.proposals:.2g} of"
                 f" {estimate.wanted:g} proposals; fewer than three tell nothing"
             )
+    found += [f"scoring: {told.words}" for told in forecast.scoring_words() if not told.is_enough]
     found += forecast.advice
     smallest = designs[0]["smallest_in_sd"]
     if smallest is None or smallest > LARGE:
@@ -207,7 +212,7 @@ def _print_json(forecast: Forecast, designs: list[dict[str, Any]], warnings: lis
 def _job_json(estimate: JobEstimate) -> dict[str, Any]:
     fields = asdict(estimate)
     del fields["amounts"]
-    return {**_ranges(estimate.amounts), **fields}
+    return {**_ranges(estimate.amounts), **fields, "scoring": _ranges(estimate.scoring)}
 
 
 def _ranges(amounts: Estimate) -> dict[str, Any]:

@@ -140,18 +140,22 @@ def resume(
     max_tokens: MaxTokens = None,
     max_usd: MaxUsd = None,
     max_seconds: MaxSeconds = None,
+    max_scoring_calls: MaxCalls = None,
+    max_scoring_tokens: MaxTokens = None,
+    max_scoring_usd: MaxUsd = None,
     max_workers: MaxWorkers = None,
     executor: ExecutorName = None,
     runs_dir: RunsDir = None,
     verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
-    """Continue a run. What is finished is verified and skipped. A cap that is given replaces that of the run's own budget."""
+    """Continue a run. What is finished is verified and skipped. A cap that is given replaces the run's own, or that of scoring."""
     from tracebench_engine import api
 
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
+    scoring = budget_of(llm_calls=max_scoring_calls, tokens=max_scoring_tokens, usd=max_scoring_usd)
     found = find_run(name, runs_dir=runs_dir)
     config = api.glance_at_config(found)  # `api.resume` asks the journal whether it is the run's
     go_on_without_keys(config)
@@ -161,6 +165,7 @@ def resume(
         failed=failed,
         error_type=error_type,
         run_budget=caps if caps.caps() else None,
+        scoring_budget=scoring if scoring.caps() else None,
         max_workers=max_workers,
         executor=executor,
         reporter=reporter_name(as_json=as_json),

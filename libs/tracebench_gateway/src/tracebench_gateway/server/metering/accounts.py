@@ -30,15 +30,18 @@ def scoped(phase: Phase, asker: str, key: str) -> str:
 
 @dataclass(slots=True)
 class Account:
-    """One attempt at a job. `capped` holds what training used; the engine's own scoring is in `records` alone."""
+    """One attempt at a job. `capped` holds what training used, `scored` what the engine's own scoring did."""
 
     job_id: str
     attempt: str
     capped: Balance = field(default_factory=Balance)
+    scored: Balance = field(default_factory=Balance)
     records: list[dict[str, Any]] = field(default_factory=list)
     """One per finished call, in the order of `call`, which counts from 1."""
     refusal: Refusal | None = None
     """The cap that first turned a training call away."""
+    scoring_refusal: Refusal | None = None
+    """The same of scoring's calls."""
     asked: Counter[str] = field(default_factory=Counter)
     """By request, the number of the next one like it."""
     asked_by: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -105,20 +108,26 @@ class Account:
     def score_anew(self) -> None:
         """Count requests as if training had just ended: what a scoring that was cut short had asked is asked again."""
         self.is_trained = True
+        self.scored, self.scoring_refusal = Balance(held=self.scored.held), None
         self.asked = Counter(self.asked_in_training)
         self.asked_by.clear()
         for by_key in (self.named, self.filed):
             for key in [key for key in by_key if not key.startswith("training.")]:
                 del by_key[key]
 
+    def balance(self, phase: Phase) -> Balance:
+        """Return what a phase has used."""
+        return self.capped if phase == "training" else self.scored
+
     def add(self, record: dict[str, Any]) -> None:
         """File a finished call under the next number."""
         record["call"] = len(self.records) + 1
         self.records.append(record)
-        if record["phase"] == "training":
-            self.capped.charge(record)
-            if record["status"] == "refused" and self.refusal is None:
-                self.refusal = refusal_of(record["error"])
+        self.balance(record["phase"]).charge(record)
+        if record["status"] == "refused" and record["phase"] == "training":
+            self.refusal = self.refusal or refusal_of(record["error"])
+        elif record["status"] == "refused":
+            self.scoring_refusal = self.scoring_refusal or refusal_of(record["error"])
 
 
 class Grant(NamedTuple):
@@ -132,9 +141,11 @@ class Grant(NamedTuple):
 class Accounts:
     """Every account that is still in use, and the balance of the whole run."""
 
-    def __init__(self, run_budget: Budget, *, started: float) -> None:
+    def __init__(self, run_budget: Budget, *, started: float, scoring_budget: Budget | None = None) -> None:
+        """`scoring_budget` holds for the scoring of each job."""
         self.run = Balance(clock=started)
         self.run_budget = run_budget
+        self.scoring_budget = scoring_budget or Budget()
         self.run_refusal: Axis | None = None
         """The run's cap that first turned a call away."""
         self._open: dict[tuple[str, str], Account] = {}
@@ -155,13 +166,14 @@ class Accounts:
     def grant(self, account: Account, budget: Budget, demand: Demand, *, phase: Phase) -> Grant | Refusal | None:
         """Set aside the worst that a request can cost; None when it must wait for calls under way, of which some may cost less.
 
-        Of scoring's calls the run's cap in USD alone is asked: what chooses and tests a winner is on no job's budget, but it is paid for.
+        Of scoring's calls their own caps and the run's in USD are asked: what chooses and tests a winner is on no job's budget.
 
         An answer is limited to what is asked for, and to what the caps pay if those calls cost nothing more.
         """
         scopes = [(account.capped, budget, "job"), (self.run, self.run_budget, "run")]
         if phase != "training":
-            scopes = [(self.run, Budget(usd=self.run_budget.usd, strict=self.run_budget.strict), "run")]
+            of_run = Budget(usd=self.run_budget.usd, strict=self.run_budget.strict)
+            scopes = [(account.scored, self.scoring_budget, "scoring"), (self.run, of_run, "run")]
         is_strict = any(caps.strict for _, caps, _ in scopes)
         if is_strict:
             demand = demand._replace(prompt=demand.most)
@@ -171,7 +183,7 @@ class Accounts:
             if room.tokens < alone.tokens:
                 alone, scope = room, name
         if alone.axis is not None and alone.tokens < demand.fewest:
-            return Refusal(alone.axis, scope)  # type: ignore[arg-type]  # one of the two above
+            return Refusal(alone.axis, scope)  # type: ignore[arg-type]  # one of those above
         limit = self._limit(demand, alone)
         beside = min((balance.room(caps, demand, beside=True).tokens for balance, caps, _ in scopes), default=math.inf)
         if beside < (demand.fewest if limit is None else limit):
@@ -206,8 +218,7 @@ class Accounts:
 
     def _balances(self, account: Account, phase: Phase, change: Any, need: Need) -> None:
         change(self.run, need)
-        if phase == "training":
-            change(account.capped, need)
+        change(account.balance(phase), need)
 
 
 def refusal_text(refusal: Refusal) -> str:
