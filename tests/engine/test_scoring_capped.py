@@ -120,7 +120,7 @@ def test_scoring_s_cap_in_usd_needs_prices_and_has_no_evaluations(tmp_path: Path
     with pytest.raises(ConfigError, match="scoring_timeout"):
         parse_config(settings | {"scoring_budget": {"evaluations": 1}})
     settings["llm"] |= {"max_tokens": 7, "prices": PRICES}
-    capped = settings | {"scoring_budget": {"usd": 4.5 * CALL, "strict": True}}
+    capped = settings | {"scoring_budget": {"usd": 4.05 * CALL, "strict": True}}
     summary = api.run(parse_config(capped), stream=io.StringIO())
     (result,) = api.load_run(summary.run_dir).results.values()
     assert (result.status, result.stop_reason) == ("unscored", "scoring budget:usd")

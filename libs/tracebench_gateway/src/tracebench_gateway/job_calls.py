@@ -11,6 +11,7 @@ from tracebench_core.specs import Usage
 from tracebench_gateway.access import Phase, Refusal
 
 _lock = threading.Lock()
+_TOLD_AS: dict[Phase, str] = {"training": "refusal", "scoring": "scoring_refusal"}
 
 
 def _renew_lock() -> None:
@@ -83,6 +84,6 @@ class JobCalls:
             if standing["calls"] >= self._calls:
                 self._calls = standing["calls"]
                 self.used = Usage(**standing["used"])
-                told = {"training": standing["refusal"], "scoring": standing["scoring_refusal"]}
-                self.refusals = {phase: Refusal(*one) if one else None for phase, one in told.items()}
+                for phase, name in _TOLD_AS.items():
+                    self.refusals[phase] = Refusal(*standing[name]) if standing[name] else None
                 self.began = standing["began"]

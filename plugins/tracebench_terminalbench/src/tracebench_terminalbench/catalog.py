@@ -10,7 +10,8 @@ from typing import Any
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Requirement, Split, TaskSizes, TaskSpec
 from tracebench_terminalbench.found import INSTALL, RANGE, find_harbor
-from tracebench_terminalbench.job_config import MODELLESS, TOYS, Case
+from tracebench_terminalbench.job_config import TOYS, Case
+from tracebench_terminalbench.options import MODELLESS
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 TOY = "toy/"

@@ -11,13 +11,13 @@ from tracebench_engine.api.programs import scratch_folder
 from tracebench_terminalbench.found import find_harbor
 from tracebench_terminalbench.job_config import HERE, Case, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job
-from tracebench_terminalbench.options import Agent, Options
+from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.trials import read_trials
 
 ENGINES = {"docker": "systemctl start docker", "podman": "systemctl --user start podman.socket"}
 """Container engines of this machine, each with the command that starts it."""
 ENGINE_SECONDS = 20.0
-EXPECTED: Mapping[Agent, float] = {"oracle": 1.0, "nop": 0.0}
+EXPECTED: Mapping[str, float] = {"oracle": 1.0, "nop": 0.0}
 
 
 def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:

@@ -6,8 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from tracebench_engine.api.interpreters import data_folder
+from tracebench_terminalbench.program import TERMINUS, is_program, start
 
 if TYPE_CHECKING:
     from tracebench_terminalbench.options import Options
@@ -16,12 +18,11 @@ LOCAL = "tracebench_harbor.environment:LocalEnvironment"
 IMAGES = "tracebench_harbor.image_environment:ImageEnvironment"
 HERE = ("local", "oci")
 """Backends whose sandboxes are this machine's own namespaces, and end with Harbor."""
-TERMINUS = "tracebench_harbor.agent:TemplateTerminus2"
+TEMPLATE = "tracebench_harbor.agent:TemplateTerminus2"
+PROGRAM = "tracebench_harbor.program:ProgramAgent"
 STORE = "TRACEBENCH_IMAGES"
 """The variable that names the folder of unpacked images, in place of `trace-bench/images` in the user's data folder."""
 GRACE, LOCAL_GRACE = 10.0, 1.0
-MODELLESS = ("oracle", "nop")
-"""Agents that ask no model."""
 SIDE = Path(__file__).parent / "harbor_side"
 """A folder for Harbor's own Python: it imports Harbor and the standard library, nothing of ours."""
 
@@ -56,7 +57,9 @@ def job_config(
         "n_attempts": options.attempts,
         "n_concurrent_trials": options.concurrency,
         "quiet": True,
-        "environment": environment(backend_of(options, cases), options.harbor_environment_kwargs),
+        "environment": environment(
+            backend_of(options, cases), {**_door(options, cases, model), **options.harbor_environment_kwargs}
+        ),
         "agents": [_agent(options, subject, model)],
         "extra_instructions": list(subject.get("extra_instructions", ())),
         **_sources(options, cases),
@@ -92,16 +95,32 @@ def environment(backend: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": backend, "kwargs": dict(kwargs)}
 
 
+def needs_door(options: Options) -> bool:
+    """Tell whether the agent asks its model from inside of the sandbox; of a class of the user's own nobody knows."""
+    return is_program(options.agent) or not (options.agent == TERMINUS or ":" in options.agent)
+
+
+def _door(options: Options, cases: Sequence[Case], model: Model | None) -> dict[str, str]:
+    """Return the gateway's address as a setting of the sandboxes that lead there."""
+    if model is None or not needs_door(options) or backend_of(options, cases) not in HERE:
+        return {}
+    return {"door": urlsplit(model.base_url).netloc}
+
+
 def _agent(options: Options, subject: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
     if model is None:
         return {"name": options.agent}
-    kwargs = {"record_terminal_session": False, **options.agent_kwargs, "api_base": model.base_url}
+    usual = {"record_terminal_session": False} if options.agent == TERMINUS else {}
+    kwargs = {**usual, **options.agent_kwargs, "api_base": model.base_url}
     agent: dict[str, Any] = {"model_name": f"openai/{model.name}", "kwargs": kwargs}
-    if "template" in subject:
+    if is_program(options.agent):
+        own = start(options, folder=subject.get("folder"))
+        agent |= {"import_path": PROGRAM, "kwargs": {**own, "base_url": model.base_url, "model": model.name}}
+    elif "template" in subject:
         kwargs["prompt_template_path"] = subject["template"]
-        agent["import_path"] = TERMINUS
+        agent["import_path"] = TEMPLATE
     else:
-        agent["name"] = options.agent
+        agent["import_path" if ":" in options.agent else "name"] = options.agent
     if "skills" in subject:
         agent["skills"] = list(subject["skills"])
     return agent

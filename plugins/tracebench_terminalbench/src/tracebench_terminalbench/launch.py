@@ -88,12 +88,16 @@ def run_job(
 
 
 def harbor_environ(
-    environ: Mapping[str, str], *, extra: Mapping[str, str], api_key: str | None = None
+    environ: Mapping[str, str], *, extra: Mapping[str, str], api_key: str | None = None, base_url: str | None = None
 ) -> dict[str, str]:
-    """Return the environment of a Harbor process: no key but the gateway's, telemetry off, no look-up of prices."""
+    """Return the environment of a Harbor process: no key but the gateway's, telemetry off, no look-up of prices.
+
+    `base_url` is the gateway's, for agents of Harbor's that it starts inside of the sandbox.
+    """
     kept = {name: environ[name] for name in PASSED_ON if name in environ}
     ours = {"HARBOR_TELEMETRY": "0", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": str(SIDE)}
-    return {**kept, **ours, **extra, **({"OPENAI_API_KEY": api_key} if api_key else {})}
+    door = {"OPENAI_API_KEY": api_key, "OPENAI_BASE_URL": base_url}
+    return {**kept, **ours, **extra, **{name: value for name, value in door.items() if value}}
 
 
 def _end(process: subprocess.Popen[bytes], grace: float) -> None:

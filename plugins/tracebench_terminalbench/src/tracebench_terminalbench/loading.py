@@ -10,8 +10,8 @@ from typing import Any
 from tracebench_core.errors import UsageError, quoted
 from tracebench_terminalbench.catalog import cases_of, task_name
 from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import NotUnderstoodError, read_dockerfile
-from tracebench_terminalbench.job_config import Case, backend_of
-from tracebench_terminalbench.options import Options
+from tracebench_terminalbench.job_config import HERE, Case, backend_of, needs_door
+from tracebench_terminalbench.options import MODELLESS, Options
 from tracebench_terminalbench.task import TerminalTask
 
 
@@ -34,7 +34,14 @@ def build(name: str, **settings: Any) -> TerminalTask:
     if options.harbor_task_path is not None:
         cases = {split: [_on_disk(case, options.harbor_task_path) for case in some] for split, some in cases.items()}
     every = [case for some in cases.values() for case in some]
-    if backend_of(options, every) == "local":
+    backend = backend_of(options, every)
+    if options.agent not in MODELLESS and needs_door(options) and backend not in HERE:
+        raise UsageError(
+            f"`agent: {options.agent}` asks its model from inside of the sandbox, and `harbor_env: {backend}` does not lead from there to "
+            "the gateway; `local` and `oci` do.",
+            hint="harbor_env: oci",
+        )
+    if backend == "local":
         _refuse_images(every)
     return TerminalTask(cases, options)
 

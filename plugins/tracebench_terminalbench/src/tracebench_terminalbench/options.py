@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tracebench_terminalbench.program import FOLDER, TERMINUS
+
+MODELLESS = ("oracle", "nop")
+"""Agents that ask no model."""
 DATASET = "terminal-bench@2.0"
 """The dataset of a config that names none; `terminal-bench/terminal-bench-2-1` is the corrected one."""
-Subject = Literal["advice", "template", "extra_instructions", "skill"]
-Agent = Literal["terminus-2", "oracle", "nop"]
+Subject = Literal["advice", "template", "extra_instructions", "skill", "files"]
 
 
 def _also(name: str) -> AliasChoices:
@@ -24,9 +27,18 @@ class Options(BaseModel):
 
     optimize: Subject = "advice"
     """`advice`: a block inside Terminus-2's own prompt. `template`: the whole prompt. `extra_instructions`: a text after each task's
-    instruction. `skill`: the text of a skill that the agent finds in its environment."""
-    agent: Agent = "terminus-2"
-    """`oracle` runs the task's own solution and `nop` does nothing; neither asks a model."""
+    instruction. `skill`: the text of a skill that the agent finds in its environment. `files`: the files of `agent_folder`."""
+    agent: str = Field(default=TERMINUS, min_length=1)
+    """`oracle` runs the task's own solution and `nop` does nothing; neither asks a model. `folder`: the program of `agent_folder`, in the
+    sandbox. `preset:NAME`: a coding agent of `trace-bench agents list`, which the image brings. Else a name of Harbor's,
+    or `module:Class`."""
+    agent_folder: str | None = None
+    """With `agent: folder`: its files, all of them texts. None: a small agent of ours."""
+    agent_files: tuple[str, ...] = Field(default=("*",), min_length=1)
+    """With `optimize: files`: patterns of those files that are optimised, as of `PurePosixPath.match`; one that
+    fits a folder means all in it."""
+    agent_command: str = Field(default="python3 /agent/main.py", min_length=1)
+    """With `agent: folder`: what is run in the task's folder; the agent's files are in `/agent`."""
     harbor_dataset: str = DATASET
     """`name@version` of Harbor's registry, or `org/name` (also `org/name@ref`) of its hub."""
     harbor_env: str | None = None
@@ -54,6 +66,19 @@ class Options(BaseModel):
     """Trials of one example; its score is their mean."""
     grace: float | None = Field(default=None, ge=0)
     """Seconds that Harbor has to remove its sandboxes when told to stop; 1 for `local` and `oci`, whose sandboxes end with it, else 10."""
+
+    @model_validator(mode="after")
+    def _of_this_agent(self) -> Options:
+        if self.agent in MODELLESS:
+            return self
+        if self.optimize in {"advice", "template"} and self.agent != TERMINUS:
+            other = "files" if self.agent == FOLDER else "extra_instructions"
+            raise ValueError(
+                f"`optimize: {self.optimize}` is of `{TERMINUS}`; with `agent: {self.agent}` write `optimize: {other}`"
+            )
+        if self.optimize == "files" and self.agent != FOLDER:
+            raise ValueError(f"`optimize: files` is of `agent: folder`, and not of `{self.agent}`")
+        return self
 
     @field_validator("extra_env")
     @classmethod

@@ -61,12 +61,27 @@ PLAYS = (
 )
 
 
+REPAIRS = {
+    LOOK: ('''the folder before it begins."""
+    return ""''', '''the folder before it begins."""
+    return run("head -v -n 20 *")'''),
+    CHECK: ('''it is believed."""
+    return ""''', '''it is believed."""
+    return run("head -v -n 20 *")'''),
+}  # fmt: skip
+"""By advice, the lines of the small agent's own code (`agent/main.py`) in the place of which others do by themselves what it asks for."""
+HEADED = "==> "
+"""What `head -v` writes before each file: the agent was shown what is there."""
+
+
 def answer(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the next message, a function of the conversation alone."""
     texts = [_text(message) for message in messages]
     values = shown_values("\n\n".join(texts))
     if values is not None:
         return _advice(values, "\n\n".join(texts))
+    if "You work in a terminal, in the folder of a task" in texts[0]:
+        return _step(texts)
     begun = any(message.get("role") == "assistant" for message in messages)
     return _work(texts[0] if texts else "", begun=begun)
 
@@ -80,6 +95,23 @@ def _work(prompt: str, *, begun: bool) -> str:
     return _turn("I do as I am advised.", [play.careful])
 
 
+def _step(texts: Sequence[str]) -> str:
+    """Play the small agent's model: careful where its code has shown what is there, before it begins or when it says that it is done."""
+    task, last = texts[1], texts[-1]
+    play = next((play for play in PLAYS if play.marker in task), None)
+    is_first = len(texts) == 2  # noqa: PLR2004 - the prompt and the task
+    if play is None or not (is_first or HEADED in last):
+        return _done("The work is done.")
+    needed = {"": True, LOOK: is_first and HEADED in task, CHECK: not is_first}[play.needs]
+    if needed:
+        return _done("I do as I see.", play.careful)
+    return _done(f"I write the answer {_RULES[play.needs]}.", play.careless) if is_first else _done("The work is done.")
+
+
+def _done(thought: str, *commands: str) -> str:
+    return json.dumps({"thought": thought, "commands": commands, "done": True})
+
+
 def _turn(analysis: str, commands: Sequence[str], *, done: bool = False) -> str:
     typed = [{"keystrokes": f"{command}\n", "duration": 0.3} for command in commands]
     return json.dumps({"analysis": analysis, "plan": "Run the commands.", "commands": typed, "task_complete": done})
@@ -87,9 +119,19 @@ def _turn(analysis: str, commands: Sequence[str], *, done: bool = False) -> str:
 
 def _advice(values: Mapping[str, Any], prompt: str) -> str:
     name, current = next(iter(values.items()))
+    if isinstance(current, dict):
+        return _repaired(name, current, prompt)
     lacking = [rule for rule, sign in _RULES.items() if sign in prompt and rule not in str(current).lower()]
     text = f"{current}\n{lacking[0].capitalize()}.".strip() if lacking else str(current)
     return json.dumps({"reasoning": "A rule, not a thought.", "values": {name: text}})
+
+
+def _repaired(name: str, files: Mapping[str, str], prompt: str) -> str:
+    """Return the agent's files with one more repair of its code: of what the transcript gives away."""
+    code = files.get("main.py", "")
+    lacking = [lines for rule, lines in REPAIRS.items() if _RULES[rule] in prompt and lines[0] in code]
+    changed = code.replace(*lacking[0]) if lacking else code
+    return json.dumps({"reasoning": "A rule, not a thought.", "values": {name: {**files, "main.py": changed}}})
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -15,9 +15,10 @@ from tracebench_core.specs import Calibration, Endpoint, Example, Feedback, Spli
 from tracebench_terminalbench.calibrations import known_cases
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.invariants import broken_invariants
-from tracebench_terminalbench.job_config import MODELLESS, Case, Model, backend_of, grace, job_config
+from tracebench_terminalbench.job_config import Case, Model, backend_of, grace, job_config, needs_door
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
-from tracebench_terminalbench.options import Options
+from tracebench_terminalbench.options import MODELLESS, Options
+from tracebench_terminalbench.program import forget
 from tracebench_terminalbench.subject import parameter, parser, write_subject
 from tracebench_terminalbench.transcript import digest, transcript
 from tracebench_terminalbench.trials import Trial, read_trials
@@ -26,7 +27,7 @@ ENVIRONMENT = "harbor"
 TRANSCRIPT = "transcript.txt"
 SHARED = ("job.json", "command.txt", "stdout.txt", "stderr.txt")
 OBJECTIVE = """\
-Improve the {what} of an agent that solves tasks in a Linux terminal by sending keystrokes and reading the screen. \
+Improve the {what} of an agent that solves tasks in a Linux terminal. \
 Each task has an instruction, a time limit, and hidden tests that decide: the score is the mean reward, from 0 to 1. \
 What you write must help on tasks that the agent has not seen: general ways of working, no solutions of single tasks."""
 WHAT = {
@@ -34,6 +35,7 @@ WHAT = {
     "template": "prompt",
     "extra_instructions": "instructions that follow each task's own",
     "skill": "skill text",
+    "files": "own code, prompt, tools and skills",
 }
 
 
@@ -83,8 +85,7 @@ class TerminalTask:
         folder = first.artifacts
         harbor = Harbor(**first.environment(ENVIRONMENT, command=self.options.harbor_command))
         frame = harbor.template(parser(self.options)).read_text(encoding="utf-8")
-        text = str(values[self.options.optimize])
-        subject = write_subject(self.options, text, frame=frame, folder=folder)
+        subject = write_subject(self.options, values[self.parameters[0].name], frame=frame, folder=folder)
         door = None if self.options.agent in MODELLESS else first.endpoint("agent")
         cases = [example.input for example in examples]
         first.activity(
@@ -102,12 +103,15 @@ class TerminalTask:
                 os.environ,
                 extra=self.options.extra_env,
                 api_key=door.api_key.get_secret_value() if door else None,
+                base_url=door.base_url if door and needs_door(self.options) else None,
             ),
             env_file=self.options.harbor_env_file,
             seconds=_seconds(self.options, first),
             grace=grace(self.options, cases),
             check=first.check,
         )  # fmt: skip
+        if door and needs_door(self.options):
+            forget(ended.folder, door.api_key.get_secret_value())
         if not ended.folder.exists():
             raise NotMeasured(f"Harbor refused the job: {ended.said or f'exit code {ended.returncode}'}", retry=False)
         first.activity(f"Harbor has run {len(cases)} terminal tasks", done=len(cases), total=len(cases))

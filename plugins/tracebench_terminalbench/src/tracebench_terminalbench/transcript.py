@@ -15,7 +15,8 @@ _UNREADABLE = "(no trajectory was written)"
 def transcript(trial: Trial) -> str:
     """Return all of a trial: outcome, every step with its commands and what the terminal showed, and the verifier's output."""
     head = [f"task {trial.slug}: {_outcome(trial)}"]
-    body = [line for step in steps(trial.trajectory) for line in _step(step, limit=None)] or [_UNREADABLE]
+    body = [line for step in steps(trial.trajectory) for line in _step(step, limit=None)]
+    body = body or _text_of(trial.program_log).splitlines() or [_UNREADABLE]
     return "\n".join(
         [*head, "", *body, "", "verifier:", *_indented(_text_of(trial.verifier_output) or "(no output)"), ""]
     )
@@ -26,6 +27,7 @@ def digest(trial: Trial, *, last: int = 4, characters: int = 3000) -> str:
     checks = _text_of(trial.verifier_output).strip()[-characters // 3 :]
     tail = [line for step in steps(trial.trajectory)[-last:] for line in _step(step, limit=characters // (2 * last))]
     parts = [f"Task {trial.slug}: {_outcome(trial)}"]
+    tail = tail or _text_of(trial.program_log).splitlines()
     if tail:
         parts.append(clipped("Last steps of the agent:\n" + "\n".join(tail), characters))
     if checks:

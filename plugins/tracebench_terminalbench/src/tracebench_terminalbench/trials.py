@@ -57,6 +57,11 @@ class Trial:
         return self.folder / "agent" / "trajectory.json"
 
     @property
+    def program_log(self) -> Path:
+        """What an agent that is a program printed; may be missing."""
+        return self.folder / "agent" / "program.txt"
+
+    @property
     def verifier_output(self) -> Path:
         """What the task's tests printed; may be missing."""
         return self.folder / "verifier" / "test-stdout.txt"

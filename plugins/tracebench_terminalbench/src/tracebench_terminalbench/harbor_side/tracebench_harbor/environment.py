@@ -13,6 +13,7 @@ import os
 import shlex
 import shutil
 import signal
+import sys
 import tarfile
 from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -24,6 +25,7 @@ from harbor.environments.capabilities import EnvironmentCapabilities
 from .dockerfile import NotUnderstoodError, read_dockerfile
 from .namespaces import PATH, die_with_parent, enter_argv, holder_argv, why_impossible
 
+DOOR = Path(__file__).with_name("door.py")
 START_SECONDS = 30.0
 MOST_SAID, MOST_FETCHED = 16 << 20, 256 << 20
 """Bytes that are kept of what a command prints, and that may be fetched at a time: a sparse file of terabytes costs its owner nothing."""
@@ -37,8 +39,13 @@ class LocalSandboxError(RuntimeError):
 class LocalEnvironment(BaseEnvironment):
     """One sandbox of one trial. It has no network at all."""
 
-    def __init__(self, *args: Any, tmpfs_size: str = "1g", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, tmpfs_size: str = "1g", door: str | None = None, **kwargs: Any) -> None:
+        """`door`: `127.0.0.1:PORT` of the host, which the sandbox's own loopback leads to."""
         self._size = tmpfs_size
+        self._address = door
+        self._door: asyncio.subprocess.Process | None = None
+        self._said: asyncio.Task[None] | None = None
+        self._lost: list[str] = []
         self._holder: asyncio.subprocess.Process | None = None
         self._pid: int | None = None
         self._mount_point: Path | None = None
@@ -82,8 +89,18 @@ class LocalEnvironment(BaseEnvironment):
             await self.stop(delete=True)
             raise
 
+    def lost_models(self) -> list[str]:
+        """Return what was told of answers through the door that failed or never came, since it was asked last."""
+        found, self._lost = self._lost, []
+        return found
+
     async def stop(self, delete: bool) -> None:  # noqa: FBT001 - Harbor's signature
         """Kill the holder, and with it every process and mount of the sandbox."""
+        if self._door is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._door.kill()
+            await self._door.wait()
+            self._door = None
         if self._holder is not None:
             if self._holder.returncode is None:
                 self._holder.kill()
@@ -150,6 +167,21 @@ class LocalEnvironment(BaseEnvironment):
         """Make the folders that Harbor fetches when the trial ends."""
         folders = shlex.join(self._mount_targets() or LOGS)
         await self._checked(f"mkdir -p {folders} && chmod 777 {folders}", cwd="/")
+        if self._address is not None:
+            await self._open_door(self._address)
+
+    async def _open_door(self, address: str) -> None:
+        self._door = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", str(DOOR), str(self._pid), address,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env={"PATH": PATH}, preexec_fn=die_with_parent, start_new_session=True,
+        )  # fmt: skip
+        await asyncio.wait_for(self._until_ready(self._door), START_SECONDS)
+        self._said = asyncio.create_task(self._hear(self._door.stdout))
+
+    async def _hear(self, door: asyncio.StreamReader | None) -> None:
+        while door is not None and (line := await door.readline()):
+            self._lost.append(line.decode(errors="replace").strip())
 
     async def _until_ready(self, holder: asyncio.subprocess.Process) -> None:
         if holder.stdout is None or holder.stderr is None:
