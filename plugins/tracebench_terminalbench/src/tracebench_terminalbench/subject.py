@@ -38,7 +38,7 @@ def parameter(options: Options) -> Parameter:
         MissingRequirementError: when Harbor is needed and not here.
     """
     if options.optimize == "files":
-        files = dict(optimized_files(options))
+        files: dict[str, Any] = {**optimized_files(options)}
         return Parameter(
             name="agent", kind="files", initial=files, description=_DESCRIPTIONS["files"], max_length=FILES_LONGEST
         )

@@ -110,9 +110,8 @@ def resume(
     if run_budget is not None:
         config = with_run_budget(config, run_budget, layout=layout)
     if scoring_budget is not None:
-        config = config.model_copy(
-            update={"scoring_budget": config.scoring_budget.model_copy(update=scoring_budget.caps())}
-        )
+        changed = {str(axis): cap for axis, cap in scoring_budget.caps().items()}
+        config = config.model_copy(update={"scoring_budget": config.scoring_budget.model_copy(update=changed)})
     if error_type is not None:
         refuse_unknown_error(layout, error_type)
     host = open_host(root=root, plugins=config.plugins)

@@ -32,7 +32,8 @@ def ask(messages: list[dict[str, str]]) -> str:
     headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{os.environ['OPENAI_BASE_URL']}/chat/completions", body, headers)
     with urllib.request.urlopen(request) as answer:
-        return json.load(answer)["choices"][0]["message"]["content"]
+        said: str = json.load(answer)["choices"][0]["message"]["content"]
+        return said
 
 
 def main() -> None:

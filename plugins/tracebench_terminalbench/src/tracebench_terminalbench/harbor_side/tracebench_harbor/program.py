@@ -92,7 +92,7 @@ class ProgramAgent(BaseAgent):
         command = shlex.join(self._filled(word) for word in self._argv)
         log = str(PurePosixPath(self.environment_logs_dir) / LOG)
         done = await environment.exec(f"{command} > {log} 2>&1", env={**environ, **self._extra_env})
-        lost = getattr(environment, "lost_models", list)()
+        lost: list[str] = getattr(environment, "lost_models", list)()
         context.metadata = {"exit_code": done.return_code}
         if lost:
             raise ModelGoneError(f"the agent's model was away: {lost[-1]}")
