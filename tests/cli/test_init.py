@@ -70,6 +70,7 @@ def test_the_config_validates_and_is_not_overwritten(cli: Cli, tmp_path: Path) -
 
 
 @pytest.mark.heavy("kits")
+@pytest.mark.timeout(1800)  # it builds an environment from nothing, and runs the tests of five packages there
 def test_packages_pass_their_tests_in_a_fresh_environment(tmp_path: Path) -> None:
     uv = shutil.which("uv") or str(ROOT / ".tools/bin/uv")  # `uv` of the checkout
     if not Path(uv).exists():
