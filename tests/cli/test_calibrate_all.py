@@ -68,8 +68,8 @@ def test_a_broken_task_costs_itself_alone_and_suites_are_summed_up(cli: Cli, rud
     assert [line for line in lines if "] rude:" in line] == [
         "[OK] rude:fine one (gold): expected 1, seen 1",
         "[FAIL] rude:dies: the process that tried it ended with exit code 7",
-        "[FAIL] rude:quits: SystemExit: enough",
-        "[FAIL] rude:raises: ZeroDivisionError: by nothing",
+        "[FAIL] rude:quits: SystemExit: enough (line 13 of rude.py, in calibrations)",
+        "[FAIL] rude:raises: ZeroDivisionError: by nothing (line 29 of rude.py, in raises)",
         "[OK] rude:last one (gold): expected 1, seen 1",
         "[SKIP] rude:needs: there is no wrench buy one; never calibrated",
         "[SKIP] rude:timed: its score is a time, and such tasks were left out",

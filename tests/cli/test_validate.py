@@ -221,7 +221,7 @@ def test_a_task_that_does_not_open_fails_and_the_others_are_still_checked(
     done = cli("validate", "--config", "c.yaml", "--strict", env={**env, "TRACEBENCH_PLUGINS": "mine"})
 
     assert done.returncode == 1
-    assert "[FAIL] mine:broken: OSError: no data" in done.stdout.splitlines()
+    assert "[FAIL] mine:broken: OSError: no data (line 6 of mine.py, in build)" in done.stdout.splitlines()
     assert any(line.startswith("[OK] internal:numeric_param: ") for line in done.stdout.splitlines())
     assert "Traceback" not in done.stderr
 

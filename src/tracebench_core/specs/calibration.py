@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, FiniteFloat, JsonValue, model_validator
 
 from tracebench_core.specs.base import Ref, Spec, Split, Values
 
@@ -47,13 +47,13 @@ class Calibration(Spec):
     replies: Mapping[str, str | tuple[str, ...]] = {}
     """What a model says in this case, by example id, whatever it is asked; several in turn, the last of them again and again. `""` stands
     for every example that is not named. Without it a case of a task that asks a model needs a model."""
-    expected: float | dict[str, float] | None = None
+    expected: FiniteFloat | dict[str, FiniteFloat] | None = None
     """The figure that must come out; or one for each example, by its id, and then every example is looked at."""
     other: str = ""
     """The name of the case that this one is compared with."""
-    factor: float | None = Field(default=None, gt=0)
-    abs_tol: float = Field(default=0.0, ge=0)
-    rel_tol: float = Field(default=0.0, ge=0)
+    factor: FiniteFloat | None = Field(default=None, gt=0)
+    abs_tol: FiniteFloat = Field(default=0.0, ge=0)
+    rel_tol: FiniteFloat = Field(default=0.0, ge=0)
     metric: str = ""
     """The metric that is looked at in place of the score."""
     noise: str = ""

@@ -84,8 +84,8 @@ def test_a_task_has_its_own_cases_and_those_of_its_suite() -> None:
     [
         ([*OWN, *OWN], "2 calibrations called `nine`"),
         ([*OWN, Calibration(name="b", kind="order", other="nin")], "no case `nin`.*nine"),
-        ([{"name": "a"}], "hold a dict"),
-        (7, "are a int"),
+        ([{"name": "a"}], "hold `dict`"),
+        (7, "are `int`"),
     ],
 )
 def test_cases_that_do_not_fit_together_are_refused(offered: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +107,9 @@ def test_cases_that_do_not_fit_together_are_refused(offered: Any, words: str, mo
         ({"kind": "anchor", "expected": 1}, "has no `expected`"),
         ({"kind": "anchor", "other": "b"}, "has no `other`"),
         ({"kind": "golden", "expected": 1}, "Input should be"),
+        ({"kind": "known", "expected": float("nan")}, "finite number"),
+        ({"kind": "known", "expected": {"x": float("inf")}}, "finite number"),
+        ({"kind": "known", "expected": 1, "rel_tol": float("inf")}, "finite number"),
     ],
 )
 def test_a_case_says_what_must_come_out(fields: dict[str, Any], words: str) -> None:
@@ -118,7 +121,7 @@ def test_values_may_be_had_elsewhere() -> None:
     case = Calibration(name="a", kind="known", expected=1.0, values=f"{__name__}:NINE")
 
     assert candidate_of(case, "hills:hill") == NINE
-    with pytest.raises(PluginError, match="is a list"):
+    with pytest.raises(PluginError, match="is `list`"):
         candidate_of(case.model_copy(update={"values": f"{__name__}:OF_SUITE"}), "hills:hill")
 
 
@@ -169,6 +172,38 @@ def test_there_is_no_negative_zero_and_no_bound_the_wrong_way_round() -> None:
     assert str(Feedback(score=-0.0).score) == "0.0"
     with pytest.raises(ValidationError, match="above `maximum`"):
         Bounds(minimum=1.0, maximum=0.0)
+
+
+@pytest.mark.parametrize("kind", ["gold", "known", "form", "forged", "refused", "anchor"])
+@pytest.mark.parametrize(
+    ("metric", "noise", "feedbacks", "words"),
+    [
+        ("", "", {}, "no example of train"),
+        ("speed", "", {"a": Feedback(score=1.0)}, "no metric of that name"),
+        ("", "spread", {"a": Feedback(score=1.0, metrics={"speed": 1.0})}, "no metric of that name"),
+    ],
+)
+def test_a_case_that_names_what_is_not_there_never_passes(
+    kind: CalibrationKind, metric: str, noise: str, feedbacks: dict[str, Feedback], words: str
+) -> None:
+    expected = None if kind in {"forged", "refused", "anchor"} else 1.0
+    case = Calibration(name="a", kind=kind, expected=expected, metric=metric, noise=noise, rel_tol=0.1)
+    seen = {"a": seen_of([(1.0, feedbacks)], metric, noise)}
+
+    verdict = judge(case, {"a": case}, seen, seen["a"])
+
+    assert verdict.result == "failed"
+    assert words in verdict.why
+
+
+def test_a_refused_case_that_could_not_be_measured_was_not_refused() -> None:
+    case = Calibration(name="a", kind="refused")
+    busy = Feedback(score=0.0, status="not_measured", text="the machine is too busy")
+    seen = {"a": seen_of([(None, {"x": busy})], "")}
+
+    verdict = judge(case, {"a": case}, seen, seen["a"])
+
+    assert (verdict.result, verdict.why) == ("skipped", "It cannot be measured here: the machine is too busy")
 
 
 def test_refusals_anchors_and_forgeries_that_gain_nothing_are_no_calibration() -> None:

@@ -14,6 +14,7 @@ from tracebench_core.specs import PluginsConfig
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.checks.calibration.measuring import calibrate
 from tracebench_engine.checks.trial import Cases, try_task
+from tracebench_engine.measure.attempt import describe_error
 from tracebench_engine.measure.wire import Wire
 
 
@@ -53,7 +54,7 @@ def _calibrated(host: PluginHost, asked: Mapping[str, Any], wire: Wire) -> Cases
     except TraceBenchError as err:
         return Cases("failed", why=f"{err} {err.hint}".strip())
     except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a suite raises is why its cases have no verdict
-        return Cases("failed", why=f"{type(err).__name__}: {err}")
+        return Cases("failed", why=describe_error(err))
     return Cases("measured", tuple(found))
 
 

@@ -17,6 +17,7 @@ from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import CaseVerdict, PluginsConfig
 from tracebench_engine.job.workbench import open_workbench
+from tracebench_engine.measure.attempt import describe_error
 from tracebench_engine.measure.building import open_task
 from tracebench_engine.measure.wire import Wire
 
@@ -133,7 +134,7 @@ def try_task(host: PluginHost, task_id: str, options: Mapping[str, Any], *, trai
     except TraceBenchError as err:
         return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
     except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
-        return Check("FAIL", task_id, f"{type(err).__name__}: {err}")
+        return Check("FAIL", task_id, describe_error(err))
 
 
 def _measured_once(host: PluginHost, task_id: str, options: Mapping[str, Any]) -> Check:

@@ -42,11 +42,11 @@ def candidate_of(case: Calibration, task_id: str) -> Values:
     """
     values: Any = case.values
     if isinstance(values, str):
-        values = load_ref(values, owner=f"calibration `{case.name}` of `{task_id}`")
+        values = load_ref(values, owner=f"{task_id}, calibration {case.name}")
         values = values() if callable(values) else values
     if not isinstance(values, Mapping):
         raise PluginError(
-            f"Calibration `{case.name}` of `{task_id}`: `values` is a {type(values).__name__}, no mapping."
+            f"Calibration `{case.name}` of `{task_id}`: `values` is `{type(values).__name__}`, no mapping."
         )
     return dict(values)
 
@@ -62,8 +62,8 @@ def _sources(host: PluginHost, task_id: str, opened: OpenTask) -> Iterable[Itera
 
 def _all_cases(cases: Any, task_id: str) -> list[Calibration]:
     if not isinstance(cases, Iterable):
-        raise PluginError(f"The calibrations of `{task_id}` are a {type(cases).__name__}, not a list of `Calibration`.")
+        raise PluginError(f"The calibrations of `{task_id}` are `{type(cases).__name__}`, not a list of `Calibration`.")
     found = list(cases)
     if wrong := next((case for case in found if not isinstance(case, Calibration)), None):
-        raise PluginError(f"The calibrations of `{task_id}` hold a {type(wrong).__name__}, not only `Calibration`.")
+        raise PluginError(f"The calibrations of `{task_id}` hold `{type(wrong).__name__}`, not only `Calibration`.")
     return found

@@ -33,6 +33,8 @@ class Seen:
     """The others, with what they were told last."""
     share: float = 0.0
     """The noise that the measurements tell of themselves, as a share of their figures: the greatest."""
+    lacks: str = ""
+    """A metric that the case names and a feedback that is `ok` does not have."""
 
     @property
     def figure(self) -> float | None:
@@ -56,24 +58,28 @@ def seen_of(times: Sequence[tuple[float | None, Mapping[str, Feedback]]], metric
     """Return what was seen of a case: its batch's figure and its feedbacks by example, for each time."""
     ok: dict[str, list[float]] = {}
     failed: dict[str, Feedback] = {}
+    lacking = ""
     for _, feedbacks in times:
         for id_, feedback in feedbacks.items():
-            figure = feedback.metrics.get(metric) if metric else feedback.score
-            if feedback.status == "ok" and figure is not None:
-                ok.setdefault(id_, []).append(figure)
-            elif feedback.status == "ok":
-                failed[id_] = Feedback(score=0.0, status="error", text=f"its feedback has no metric `{metric}`")
-            else:
+            lacks = [name for name in (metric, noise) if name and name not in feedback.metrics]
+            if feedback.status != "ok":
                 failed[id_] = feedback
+            elif lacks:
+                lacking = lacks[0]
+                failed[id_] = Feedback(score=0.0, status="error", text=f"its feedback has no metric `{lacking}`")
+            else:
+                ok.setdefault(id_, []).append(feedback.metrics[metric] if metric else feedback.score)
     whole = {id_: median(figures) for id_, figures in ok.items() if id_ not in failed}
     shares = [told[noise] for _, feedbacks in times for f in feedbacks.values() if noise in (told := f.metrics)]
-    return Seen(tuple(figure for figure, _ in times), whole, failed, max(shares, default=0.0))
+    return Seen(tuple(figure for figure, _ in times), whole, failed, max(shares, default=0.0), lacking)
 
 
 def judge(case: Calibration, cases: Mapping[str, Calibration], seen: Mapping[str, Seen], start: Seen) -> CaseVerdict:
     """Return a case's verdict. `seen` holds every case that was measured, by name, and `start` is what the initial candidate got."""
     mine, other = seen[case.name], seen.get(case.other) if case.other else None
-    if case.kind == "refused":
+    if (senseless := _senseless(case, mine)) is not None:
+        return senseless
+    if case.kind == "refused" and not mine.unmeasured:
         return _refused(case, mine)
     if (unsaid := _unsaid(case, mine, other)) is not None:
         return unsaid
@@ -83,6 +89,15 @@ def judge(case: Calibration, cases: Mapping[str, Calibration], seen: Mapping[str
     if case.kind in {"gold", "form"} or isinstance(case.expected, dict):
         return _every(case, mine, other)
     return _whole(case, mine, other)
+
+
+def _senseless(case: Calibration, mine: Seen) -> CaseVerdict | None:
+    """Return that a case names what is not there, if that is so."""
+    if not mine.examples and not mine.failed:
+        return _told(case, "failed", "a measurement", "none", f"There is no example of {case.split} to measure it on.")
+    if mine.lacks:
+        return _told(case, "failed", f"the metric `{mine.lacks}`", "none", "Its feedback has no metric of that name.")
+    return None
 
 
 def _unsaid(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict | None:
@@ -182,7 +197,7 @@ def _whole(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
         words = (
             "It has no figure." if feedback is None else f"Example `{id_}`: {feedback.status}: {feedback.text[:SHORT]}"
         )
-        return _told(case, "failed", _wanted_words(case, None), "no figure", words)
+        return _told(case, "failed", _wanted_words(case, case.expected), "no figure", words)
     if case.kind == "anchor":
         return _told(case, "passed", _wanted_words(case, None), _with_noise(figure, mine.noise))
     base = other.figure if other is not None else None
@@ -203,8 +218,8 @@ def _whole(case: Calibration, mine: Seen, other: Seen | None) -> CaseVerdict:
     return _told(case, "passed", expected, seen)
 
 
-def _wanted_words(case: Calibration, target: float | None, allowed: float = 0.0) -> str:
-    shown = "" if target is None else f"{target:.6g}"
+def _wanted_words(case: Calibration, target: float | dict[str, float] | None, allowed: float = 0.0) -> str:
+    shown = f"{target:.6g}" if isinstance(target, float) else ""
     within = f" ± {allowed:.2g}" if allowed else ""
     match case.kind:
         case "anchor":

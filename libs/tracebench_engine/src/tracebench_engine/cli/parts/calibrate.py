@@ -178,4 +178,6 @@ def _conclude(done: Sequence[Calibrated], counts: Counter[str]) -> None:
         )
     if without:
         output.note(f"{len(without)} of {len(done)} tasks have none: {named}")
-    output.note(f"{counts.total()} cases: {', '.join(f'{counts[r]} {r}' for r in LEVELS if counts[r])}.")
+    output.note(
+        f"{counts.total()} case{'s' if counts.total() > 1 else ''}: {', '.join(f'{counts[r]} {r}' for r in LEVELS if counts[r])}."
+    )
