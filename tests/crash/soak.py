@@ -50,7 +50,7 @@ def matrix(seeds: int, *, has_environments: bool = False) -> dict[str, Any]:
     """Return a config of 6 quick jobs a seed: numbers and sandboxed code, with a model (the stub) and without; 9 with an environment."""
     return {
         "mode": "stub",
-        "tasks": ["internal:numeric_param", "internal:code_param", *(["ward:bed"] if has_environments else [])],
+        "tasks": ["internal:numeric_param", "ward:doubled", *(["ward:bed"] if has_environments else [])],
         "trainers": [
             "NoOp",
             {"id": "BestOfN", "params_variants": [{"n": 3}]},
@@ -62,7 +62,7 @@ def matrix(seeds: int, *, has_environments: bool = False) -> dict[str, Any]:
 
 
 def install_ward(site: Path) -> None:
-    """Install the suite with an environment where the runs find it: a module and a dist-info folder on the path."""
+    """Install the suite that the matrix takes tasks from where the runs find it: a module and a dist-info folder on the path."""
     info = site / "ward-1.0.dist-info"
     info.mkdir(parents=True)
     shutil.copy(WARD, site)
@@ -83,6 +83,10 @@ class Tally:
     late: int = 0
     """Jobs in which the clock ended a candidate that would have answered: a starved machine, whose scores are not the calm run's."""
     problems: list[str] = field(default_factory=list)
+
+    def dealt(self) -> str:
+        """Say how many kills there were, and of whom."""
+        return f"{self.kills.total()} kills ({', '.join(f'{n} {kind}' for kind, n in self.kills.most_common())})"
 
 
 class Patient:
@@ -254,10 +258,7 @@ def soak(
             examine(patient.run_dir, undisturbed=undisturbed, tally=tally)
         if len(tally.problems) > before:
             tally.problems[before:] = [f"run {tally.runs - 1}: {problem}" for problem in tally.problems[before:]]
-        print(
-            f"run {tally.runs - 1}: {tally.kills.total()} kills, {tally.problems[before:] or 'no difference'}",
-            flush=True,
-        )
+        print(f"run {tally.runs - 1}: {tally.dealt()}, {tally.problems[before:] or 'no difference'}", flush=True)
     return tally
 
 
@@ -275,8 +276,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="soak-") as temporary:
         folder = chosen.folder or Path(temporary)
         os.environ["XDG_STATE_HOME"] = str(Path(temporary) / "state")  # the user may calibrate a suite meanwhile
-        if chosen.environments:
-            install_ward(Path(temporary) / "site")
+        install_ward(Path(temporary) / "site")
         tally = soak(
             Path(folder),
             config=matrix(max(1, chosen.jobs // 6), has_environments=chosen.environments),
@@ -285,8 +285,7 @@ def main() -> int:
             seed=chosen.seed,
             victims=chosen.victims,
         )
-    dealt = ", ".join(f"{n} {kind}" for kind, n in tally.kills.most_common())
-    print(f"{tally.kills.total()} kills ({dealt}) over {tally.runs} runs of {tally.jobs} jobs in all")
+    print(f"{tally.dealt()} over {tally.runs} runs of {tally.jobs} jobs in all")
     if tally.late:
         print(f"{tally.late} jobs met the time limit of a candidate and are not compared, nor are their runs' tables")
     print("\n".join(tally.problems) or "nothing lost, nothing twice, nobody left, every derived file as undisturbed")

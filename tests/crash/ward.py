@@ -1,12 +1,14 @@
-"""A suite whose one task stands on an environment: a table in a folder, opened for the run, that the program reads at each evaluation."""
+"""The suite of the crash tests: code with a patient limit, and a task on an environment, a table in a folder that is opened for the run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import EnvironmentSpec, Example, Feedback, Parameter, TaskSpec
+from tracebench_core.specs import EnvironmentSpec, Example, Feedback, FeedbackStatus, Limits, Parameter, TaskSpec
+from tracebench_engine.builtin.tasks import code_param
 
 HEIGHTS = {"a": 3.0, "b": 5.0, "t": 4.0}
 
@@ -44,6 +46,24 @@ class Bed:
         return Feedback(score=-output, text=f"{example.id}: off by {output:g}")
 
 
+class Doubled:
+    """The function of `internal:code_param`, with a minute for each call: on a starved machine its two seconds end sound candidates."""
+
+    def __init__(self) -> None:
+        there = code_param.build()
+        self.objective, self.parameters, self.splits = there.objective, there.parameters, there.splits
+        self.guide = there.guide
+
+    def run(self, values: Any, example: Example, context: Any) -> Any:
+        """Call the candidate in the sandbox."""
+        limits = Limits(seconds=60.0, memory_mb=256)
+        outcome = context.sandbox.call(str(values["code"]), "transform", example.input, limits=limits)
+        if outcome.status != "ok":
+            status: FeedbackStatus = "timeout" if outcome.status == "timeout" else "invalid"
+            raise EvaluationFailed(Feedback(score=0.0, status=status, text=str(outcome.error)))
+        return outcome.value
+
+
 @hookimpl
 def tracebench_environments() -> list[EnvironmentSpec]:
     """Offer the table."""
@@ -52,5 +72,8 @@ def tracebench_environments() -> list[EnvironmentSpec]:
 
 @hookimpl
 def tracebench_tasks() -> list[TaskSpec]:
-    """Offer the task."""
-    return [TaskSpec(name="bed", loader="ward:Bed", title="bed", environments=("table",))]
+    """Offer the tasks."""
+    return [
+        TaskSpec(name="bed", loader="ward:Bed", title="bed", environments=("table",)),
+        TaskSpec(name="doubled", loader="ward:Doubled", title="doubled", sandbox=()),
+    ]

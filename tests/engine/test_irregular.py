@@ -81,6 +81,15 @@ def test_no_command_waits_for_it(finished: Path, tmp_path: Path, kind: str, comm
     assert "internal error" not in done.stderr
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_manifest_that_is_none_is_told_once_with_what_mends_it(finished: Path, tmp_path: Path, kind: str) -> None:
+    run = put(finished, tmp_path, kind, FILES[0])
+    done = trace_bench("show", str(run), folder=tmp_path, environ=dict(os.environ))
+    assert done.returncode == 2
+    assert done.stderr.count("cannot be read") == 1, done.stderr
+    assert f"trace-bench fsck {run} --repair" in done.stderr
+
+
 FOLDERS = ("meta", "jobs", "jobs/*", "jobs/*/artifacts")
 
 

@@ -113,13 +113,14 @@ def test_a_run_whose_maker_was_killed_before_its_journal_began_has_one_from_then
     assert api.load_run(run).results.keys() == {path.name for path in (run / "jobs").iterdir()}
 
 
-@pytest.mark.parametrize("number", ['"x"', "-5", "1e400", "null", "[0]"])
+@pytest.mark.parametrize("number", ['"x"', "-5", "1e400", str(10**400), "null", "[0]"])
 def test_a_line_with_a_number_that_no_journal_gives_is_damage(finished: Path, tmp_path: Path, number: str) -> None:
     run = Path(shutil.copytree(finished, tmp_path / "run"))
     plain = f'{{"n":{number},"t":"","kind":"settled","boot":"b"'.encode()
     with (run / JOURNAL).open("ab") as journal:
         journal.write(plain + b',"sum":"' + sum_of(plain).encode() + b'"}\n')  # it vouches for itself
-    assert JOURNAL in {finding.path for finding in check_run(run)}
+    (told,) = [finding.message for finding in check_run(run) if finding.path == JOURNAL]
+    assert len(told) < 200
     repair_run(run)
     assert api.resume(run, stream=io.StringIO()).counts == {"ok": 2}
 

@@ -281,7 +281,7 @@ def test_two_may_look_after_one_helper_at_the_same_moment(monkeypatch: pytest.Mo
     monkeypatch.setattr(supervisor, "INTERVAL", 0.01)
     helper = Dying()
     watch = supervisor.Supervisor([helper])
-    helper.look = watch.look
+    helper.look = lambda: watch.look(helper)
     try:
         for _ in range(3000):
             if helper.starts and helper.knocks > 1:
@@ -291,3 +291,37 @@ def test_two_may_look_after_one_helper_at_the_same_moment(monkeypatch: pytest.Mo
         assert helper.knocks > 1, "nobody looks any more"
     finally:
         watch.close()
+
+
+class Slow(Dying):
+    """A helper that is gone, and whose start takes until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_dead = True
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def restart(self) -> None:
+        self.begun.set()
+        assert self.go_on.wait(60)
+        super().restart()
+
+
+def test_no_helper_waits_for_what_another_takes_to_start() -> None:
+    slow, other = Slow(), Dying()
+    watch = supervisor.Supervisor([slow, other])
+    try:
+        assert slow.begun.wait(60)
+        other.is_dead = True
+        watch.look(other)
+        assert (other.starts, slow.starts) == (1, 0)
+        other.is_dead = True
+        for _ in range(3000):
+            if other.starts == 2:
+                break
+            time.sleep(0.01)
+        assert (other.starts, slow.starts) == (2, 0)
+    finally:
+        slow.go_on.set()
+        watch.close()
+    assert slow.starts == 1

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,22 @@ def test_a_streamed_answer_that_is_asked_for_again_is_sent_again(open_door: Open
     assert len(calls(door)) == 2
 
 
+@pytest.mark.parametrize("pieces", [0, 1])
+def test_a_stream_that_its_caller_left_and_asks_for_again_is_one_call(open_door: Open, pieces: int) -> None:
+    with FakeOpenAI(delay=0.5, pause=0.1) as server:
+        door = open_door(mode="real", base_url=server.base_url, budget=Budget(llm_calls=1))
+        patience = 30.0 if pieces else 0.2
+        with suppress(httpx.ReadTimeout), httpx.Client() as client:
+            leaving = client.send(request(door, QUESTION, key="k", stream=True, seconds=patience), stream=True)
+            next(leaving.iter_raw())
+            leaving.close()
+        again = post(door, QUESTION, key="k", stream=True)
+        assert len(server.log.requests) == 1
+    assert again.status_code == 200
+    assert said(again.text)[0]
+    assert [line["status"] for line in calls(door)] == ["ok"]
+
+
 def said(stream: str) -> list[str]:
     """Return what a stream of two choices says."""
     texts = ["", ""]
@@ -216,14 +233,23 @@ def _request(n: int) -> ChatRequest:
     return ChatRequest("job", 1, "agent", identity, say(str(n)), {}, digest=f"d{n}", key=f"k{n}.0.0")
 
 
-def post(door: Door, question: str, *, key: str, phase: Phase = "training", **more: Any) -> httpx.Response:
-    """Ask as any program may, behind the tap."""
+def request(
+    door: Door, question: str, *, key: str, phase: Phase = "training", seconds: float = 30.0, **more: Any
+) -> httpx.Request:
+    """Return a question as any program may ask it, behind the tap."""
     base_url = str(door.gateway.base_url)
     door.tap.lost += 1  # it sees none of it
     endpoint = door.client.endpoint("agent")
     headers = {"Authorization": f"Bearer {door.client._access.keys['agent'][phase]}", "Idempotency-Key": key}
     body = {"model": endpoint.model, "messages": say(question), **more}
-    return httpx.post(f"{base_url.rstrip('/')}/chat/completions", headers=headers, json=body, timeout=30)
+    with httpx.Client(timeout=seconds) as client:
+        return client.build_request("POST", f"{base_url.rstrip('/')}/chat/completions", headers=headers, json=body)
+
+
+def post(door: Door, question: str, *, key: str, phase: Phase = "training", **more: Any) -> httpx.Response:
+    """Ask it."""
+    with httpx.Client() as client:
+        return client.send(request(door, question, key=key, phase=phase, **more))
 
 
 @pytest.mark.parametrize("mode", ["stub", "real"])

@@ -220,8 +220,9 @@ class RunServices:
 
     def is_spoiled(self, job: JobSpec) -> bool:
         """Tell whether the job's sandbox server, or what holds its environments, died meanwhile: it may pass for a measurement."""
-        if self._server_of(job) is not None:
-            self.supervisor.look()
+        server = self._server_of(job)
+        if server is not None:
+            self.supervisor.look(server)
         return self._deaths(job) != self._deaths_at_start[job.job_id]
 
     def leans(self, job: JobSpec) -> bool:
@@ -279,7 +280,7 @@ class RunServices:
         try:
             return gateway.run_used(), gateway.run_refusal()
         except ConnectionError:  # it was killed while it was asked
-            self.supervisor.look()
+            self.supervisor.look(gateway)
             return gateway.run_used(), gateway.run_refusal()
 
     def _server_of(self, job: JobSpec) -> SupervisedSandbox | None:

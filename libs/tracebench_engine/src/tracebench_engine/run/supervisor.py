@@ -131,47 +131,63 @@ class SupervisedSandbox:
 
 
 class Supervisor:
-    """Looks after helpers from a thread of its own."""
+    """Looks after helpers, after each from a thread of its own: none waits for what another takes to start."""
 
     def __init__(self, helpers: Sequence[Helper]) -> None:
-        self._pulses = [(helper, Pulse(helper.knock)) for helper in helpers]
-        self._is_ending = False
-        self._looking = threading.Lock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
-        if helpers:
-            self._thread.start()
+        self._watches = {id(helper): _Watch(helper) for helper in helpers}
 
-    def look(self) -> None:
-        """Start every helper again that is gone or lost; one that does not start is tried again at the next look."""
-        with self._looking:
-            for helper, pulse in self._pulses:
-                try:
-                    if (is_gone := not helper.is_alive()) or pulse.is_lost(ending=self._is_ending):
-                        how = "ended on its own" if is_gone else "answers no more"
-                        log.warning("%s %s and is started again", type(helper).__name__, how)
-                        pulse.begin()
-                        helper.restart()
-                except Exception as err:  # noqa: BLE001 - a supervisor that dies supervises nothing: it looks again in a moment
-                    log.warning("%s does not start: %s: %s", type(helper).__name__, type(err).__name__, err)
+    def look(self, helper: Helper) -> None:
+        """Start a helper again if it is gone or lost; one that does not start is tried again at the next look."""
+        self._watches[id(helper)].look()
 
     def hurry(self) -> None:
         """The run ends: have less patience."""
-        self._is_ending = True
+        for watch in self._watches.values():
+            watch.is_ending = True
 
     def close(self) -> None:
         """Look no more."""
-        self._ended.set()
-        if self._pulses:
-            self._thread.join()
-        for _, pulse in self._pulses:
-            pulse.begin()
+        for watch in self._watches.values():
+            watch.ended.set()
+        for watch in self._watches.values():
+            watch.close()
+
+
+class _Watch:
+    """Looks after one helper."""
+
+    def __init__(self, helper: Helper) -> None:
+        self._helper = helper
+        self._pulse = Pulse(helper.knock)
+        self.is_ending = False
+        self.ended = threading.Event()
+        self._looking = threading.Lock()
+        self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+        self._thread.start()
+
+    def look(self) -> None:
+        """See `Supervisor.look`."""
+        name = type(self._helper).__name__
+        with self._looking:
+            try:
+                if (is_gone := not self._helper.is_alive()) or self._pulse.is_lost(ending=self.is_ending):
+                    log.warning(
+                        "%s %s and is started again", name, "ended on its own" if is_gone else "answers no more"
+                    )
+                    self._pulse.begin()
+                    self._helper.restart()
+            except Exception as err:  # noqa: BLE001 - a supervisor that dies supervises nothing: it looks again in a moment
+                log.warning("%s does not start: %s: %s", name, type(err).__name__, err)
+
+    def close(self) -> None:
+        """Wait for the last look."""
+        self._thread.join()
+        self._pulse.begin()
 
     def _watch(self) -> None:
-        while not self._ended.wait(INTERVAL):
+        while not self.ended.wait(INTERVAL):
             with self._looking:
-                for _, pulse in self._pulses:
-                    pulse.beat()
+                self._pulse.beat()
             self.look()
 
 

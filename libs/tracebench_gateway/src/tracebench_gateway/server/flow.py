@@ -215,7 +215,7 @@ async def _streamed(turn: _Turn, wire: Wire, holds: ExitStack) -> Response:
     if isinstance(first, Exception):
         raise first
     writer = wire.stream(turn.asked)
-    return StreamingResponse(_events(first, queue, writer, feeding), media_type=writer.media_type)
+    return StreamingResponse(_events(first, queue, writer, feeding, turn.asked.key), media_type=writer.media_type)
 
 
 async def _feed(turn: _Turn, queue: asyncio.Queue[Queued]) -> None:
@@ -231,9 +231,10 @@ async def _feed(turn: _Turn, queue: asyncio.Queue[Queued]) -> None:
 
 
 async def _events(
-    first: Queued, queue: asyncio.Queue[Queued], writer: StreamWriter, feeding: asyncio.Task[None]
+    first: Queued, queue: asyncio.Queue[Queued], writer: StreamWriter, feeding: asyncio.Task[None], key: str
 ) -> AsyncIterator[bytes]:
-    """Yield a streamed answer; a caller who goes away ends its calls, which are charged for what was asked and sent."""
+    """Yield a streamed answer. A caller who goes away ends its calls, which are charged for what was asked and sent; with a key they go
+    on, as of an answer that comes whole: it may ask for them again."""
     piece = first
     try:
         yield writer.open()
@@ -255,4 +256,5 @@ async def _events(
             piece = await queue.get()
         yield writer.close(piece)
     finally:
-        feeding.cancel()
+        if not key:
+            feeding.cancel()

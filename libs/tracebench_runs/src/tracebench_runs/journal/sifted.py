@@ -24,6 +24,8 @@ from tracebench_runs.storage import files
 
 _WHOLE = b'"}'
 """How a line ends that was written whole."""
+_DIGITS = 20
+"""Digits of a line's number that are told: a forged one may have hundreds."""
 
 
 class _Line(NamedTuple):
@@ -149,4 +151,4 @@ def _tell_unsound(lines: files.Lines, sound: Sequence[_Line], true: Sequence[_Li
 def _named(line: _Line) -> str:
     """Return a line's number, kind and job."""
     kind, job = line.record.get("kind"), line.record.get("job")
-    return f"{line.n} (`{kind}`{f' of `{job}`' if isinstance(job, str) else ''})"
+    return f"{str(line.n)[:_DIGITS]} (`{kind}`{f' of `{job}`' if isinstance(job, str) else ''})"

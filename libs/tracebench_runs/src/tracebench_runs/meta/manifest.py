@@ -106,14 +106,14 @@ def _chunks(head: Mapping[str, Any], lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _lines(layout: RunLayout) -> Iterator[bytes]:
+    hint = f"trace-bench fsck {quoted(layout.path)} --repair" if layout.mirror.is_file() else ""
     try:
         with open_regular(layout.manifest) as lines:
             yield from lines
     except (FileNotFoundError, NotADirectoryError) as err:
-        hint = f"trace-bench fsck {quoted(layout.path)} --repair" if layout.mirror.is_file() else ""
         raise RunDirError(f"`{layout.path}` is not a run directory: it has no `meta/manifest.json`", hint=hint) from err
     except OSError as err:
-        raise RunDirError(f"`{layout.manifest}` cannot be read: {err}") from err
+        raise RunDirError(f"`{layout.manifest}` cannot be read: {err.strerror}.", hint=hint) from err
 
 
 def _reformatted(layout: RunLayout) -> list[Any]:

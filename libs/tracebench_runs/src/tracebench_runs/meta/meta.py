@@ -46,7 +46,9 @@ def read_config(layout: RunLayout) -> RunConfig:
         if seeds is not None:
             content["seeds"] = [int(line) for line in seeds[1].replace(b"- ", b"").splitlines()]
         return RunConfig.model_validate(content)
-    except (OSError, ValueError, TypeError, yaml.YAMLError) as err:
+    except OSError as err:
+        raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err.strerror}.") from err
+    except (ValueError, TypeError, yaml.YAMLError) as err:
         raise RunDirError(f"`{layout.config_snapshot}` cannot be read: {err}") from err
 
 
