@@ -220,8 +220,7 @@ class RunServices:
 
     def is_spoiled(self, job: JobSpec) -> bool:
         """Tell whether the job's sandbox server, or what holds its environments, died meanwhile: it may pass for a measurement."""
-        server = self._server_of(job)
-        if server is not None:
+        if (server := self._server_of(job)) is not None:
             self.supervisor.look(server)
         return self._deaths(job) != self._deaths_at_start[job.job_id]
 
