@@ -36,6 +36,10 @@ class Ends(MutableMapping[str, EndRecord]):
     def __delitem__(self, job_id: str) -> None:
         del self._kept[job_id]
 
+    def clear(self) -> None:
+        """Let go of all at once: one by one from its beginning, a dict of n takes the square of n steps."""
+        self._kept.clear()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._kept)
 
