@@ -20,6 +20,7 @@ from tracebench_core.specs import Example, JobResult
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
 from tracebench_engine.measure.content import split_data
+from tracebench_runs.reading.briefs import Briefs
 from tracebench_runs.reading.reader import Run, load_run
 
 
@@ -80,10 +81,12 @@ def run(tmp_path: Path, name: str) -> Path:
 
 def with_data(run: Run, **data: Any) -> Run:
     """Return a run whose results say something else of the data."""
-    run.__dict__["results"] = {
+    results = {
         id_: JobResult.model_validate(json.loads(result.model_dump_json()) | {"data": data})
         for id_, result in run.results.items()
     }
+    places = {id_: place for place, id_ in enumerate(results)}
+    run.__dict__.update(results=results, briefs=Briefs(places, results.values()))
     return run
 
 
