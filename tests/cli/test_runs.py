@@ -43,6 +43,9 @@ def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     assert (newest["run"], newest["jobs"], newest["counts"], newest["usd"]) == ("a-newer", 5, {"ok": 5}, None)
     assert older["run"] == "b-older"
     assert [facts["run"] for facts in listed(tmp_path, "--limit", "1")] == ["a-newer"]
+    make_run(tmp_path, "c-oldest", created="2025-01-01T00:00:00+00:00")
+    result = CliRunner().invoke(app, ["runs", "--runs-dir", str(tmp_path), "--limit", "1"])
+    assert "2 older." in result.output
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"jobs": 3}' * 2])

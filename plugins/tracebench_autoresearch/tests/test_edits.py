@@ -59,6 +59,12 @@ def test_a_diff_with_wrong_line_numbers_and_a_new_file() -> None:
     assert proposal.files == FILES | {"lib/b.py": "def f():\n    # two\n    return 2\n", "new.py": "z = 1\n"}
 
 
+def test_lines_that_stand_twice_are_changed_where_the_hunk_says() -> None:
+    diff = "--- a/d.py\n+++ b/d.py\n@@ -2 +2 @@\n-q\n+r\n"
+
+    assert read_proposal(diff, FILES).files["d.py"] == "q\nr\n"
+
+
 def test_a_diff_that_deletes_a_file() -> None:
     diff = "--- a/lib/b.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-def f():\n-    return 1\n"
 

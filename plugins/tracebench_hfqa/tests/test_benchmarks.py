@@ -110,6 +110,11 @@ def test_the_loose_measure_takes_off_a_first_line_and_asterisks() -> None:
     assert not follows("   ", "punctuation:no_comma", {})
 
 
+@pytest.mark.parametrize(("text", "is_followed"), [("[a]", False), ("[a] [b]", True), ("[a] [b] [c]", True)])
+def test_more_placeholders_than_asked_for_are_enough(text: str, is_followed: bool) -> None:
+    assert follows(text, "detectable_content:number_placeholders", {"num_placeholders": 2}) == is_followed
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

@@ -67,6 +67,8 @@ def test_a_kept_promise(study: tuple[Path, Path]) -> None:
     code, told = checked(folder, kept)
     assert (code, told["kept"], told["promised"], told["statuses"]) == (0, True, 4, {"ok": 4})
     assert not any(told["findings"].values())
+    said = trace_bench("preregister", "check", "study.registered", kept, folder=folder).stdout
+    assert f"head {told['head']}, 4 jobs promised: 4 ok." in " ".join(said.split())
 
 
 def test_a_seed_that_was_dropped(study: tuple[Path, Path]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
 import pytest
 
@@ -33,6 +34,16 @@ def test_an_update_that_does_not_improve_is_rolled_back() -> None:
     assert "rejected" in verdicts
     moved = run_trial(sequential_update.build(sequential_update.Settings(num_steps=12)), toy, answer=harmful)
     assert len({c.parents[0] for c in moved.candidates[1:]}) > len(parents)
+
+
+@pytest.mark.parametrize("trainer", [minibatch, aggregated_update])
+def test_what_an_update_leads_to_is_validated_every_so_many_steps(trainer: ModuleType) -> None:
+    toy = build_dials()
+    settings = trainer.Settings(num_steps=5, test_frequency=2, ensure_improvement=False, variant="paper")
+    trial = run_trial(trainer.build(settings), toy, answer=Teacher(toy.lesson, improves=1.0, harms=0.0))
+    first, *children = [seen.id for seen in trial.candidates]
+    validated = {e.candidate for e in trial.evaluations if e.split == "validation"} - {first}
+    assert validated == {children[1], children[3]}
 
 
 def test_a_beam_search_keeps_no_more_than_its_width() -> None:
