@@ -12,7 +12,7 @@ from tracebench_core.errors import RunDirError
 from tracebench_core.specs import RunConfig, TaskEntry
 from tracebench_runs.journal.index import read_files_index, write_files_index
 from tracebench_runs.meta.environment import GitState, installed_packages, read_environment, read_git
-from tracebench_runs.meta.manifest import FORMAT_VERSION, read_head, update_manifest, write_manifest
+from tracebench_runs.meta.manifest import FORMAT_VERSION, read_head, write_manifest
 from tracebench_runs.meta.meta import read_config, write_config, write_environment, write_job_meta
 from tracebench_runs.meta.planned import iter_jobs
 from tracebench_runs.storage.layout import RunLayout
@@ -46,13 +46,6 @@ def test_a_manifest_that_was_laid_out_anew_reads_the_same(run):
         run.manifest.write_text(json.dumps(json.loads(run.manifest.read_bytes()), indent=indent))
         assert read_head(run)["run_id"] == "run"
         assert list(iter_jobs(run)) == JOBS[:3]
-
-
-def test_updating_the_head_keeps_the_jobs(run):
-    write_manifest(run, {"a": 1, "b": 2}, JOBS[:3])
-    update_manifest(run, {"b": 3, "c": [4]})
-    assert read_head(run) == {"format_version": 1, "run_id": "run", "a": 1, "b": 3, "c": [4]}
-    assert list(iter_jobs(run)) == JOBS[:3]
 
 
 def test_jobs_are_no_part_of_the_head(run):

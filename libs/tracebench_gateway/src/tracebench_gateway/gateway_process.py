@@ -226,16 +226,16 @@ class GatewayHandle:
             connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
         return connection
 
-    def wait_ready(self, *, timeout: float = START_SECONDS) -> None:
+    def wait_ready(self) -> None:
         """Wait until the gateway answers.
 
         Raises:
-            ModelError: when it ends instead, or does not answer in `timeout` seconds; the message has its last words.
+            ModelError: when it ends instead, or does not answer in `START_SECONDS`; the message has its last words.
         """
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.is_alive():
             try:
-                self._ask("GET", "/admin/health", timeout=min(1.0, timeout))
+                self._ask("GET", "/admin/health", timeout=1.0)
             except OSError:
                 continue
             return

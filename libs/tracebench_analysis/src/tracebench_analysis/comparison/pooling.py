@@ -28,6 +28,7 @@ TOLD_RUN_FIELDS = {
 """Of the manifest: what may differ, but is told."""
 PLURAL = frozenset({"prices", "versions"})
 _DIGITS = 18
+LONGEST_VALUE = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,5 +198,5 @@ def _entries(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, value if isinstance(value, str) else "none" if value is None else canonical_json(value).decode()
 
 
-def _short(value: str, most: int = 80) -> str:
-    return value if len(value) <= most else f"{value[:most]}…"
+def _short(value: str) -> str:
+    return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"

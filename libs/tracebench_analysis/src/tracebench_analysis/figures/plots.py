@@ -80,8 +80,9 @@ def profile_rows(comparison: Comparison) -> list[Row]:
     ]  # fmt: skip
 
 
-def reached_rows(tracks: Tracks, comparison: Comparison, axis: Axis = "evaluations") -> list[Row]:
-    """Return the share of (job, target) pairs reached by what was used, by entrant."""
+def reached_rows(tracks: Tracks, comparison: Comparison) -> list[Row]:
+    """Return the share of (job, target) pairs reached by so many evaluations, by entrant."""
+    axis: Axis = "evaluations"
     most, gains = tracks.scale(axis)
     positions = [0.0, *grid((), points=POINTS, most=most)]
     rows = []

@@ -11,9 +11,9 @@ from tracebench_core.specs import RunConfig
 from tracebench_engine.config.problems import Loc
 
 
-def kind_at(loc: Loc, *, root: Any = RunConfig) -> Any:
+def kind_at(loc: Loc) -> Any:
     """Return the type of the field at `loc`, `Any` where values are free, None where there is no such field."""
-    kind: Any = root
+    kind: Any = RunConfig
     for step in loc:
         kind = _descend(kind, step)
         if kind is None:

@@ -54,13 +54,13 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def kill_children(*, keep: frozenset[int] | set[int] = frozenset(), patience: float = PATIENCE) -> set[int]:
+def kill_children(*, keep: frozenset[int] | set[int] = frozenset()) -> set[int]:
     """Kill every child that is not to be kept, and whoever they leave behind, and reap each as it ends; return who did not end in time.
 
     None of them is waited for by itself: the first process of a pid namespace ends only when all of that namespace were reaped, and one
     of those may have become our child.
     """
-    until = time.monotonic() + patience
+    until = time.monotonic() + PATIENCE
     pause = _SHORTEST_PAUSE
     while strays := children() - keep:
         for pid in strays:

@@ -29,12 +29,6 @@ def write_manifest(
     write_manifest_lines(layout, head, (escaped(job.model_dump_json()).encode() for job in jobs), durable=durable)
 
 
-def update_manifest(layout: RunLayout, changes: Mapping[str, Any]) -> None:
-    """Replace fields of the manifest's head, atomically; the jobs are copied as they are."""
-    head = read_head(layout)
-    write_manifest_lines(layout, {**head, **changes}, iter_job_lines(layout))
-
-
 def write_manifest_lines(
     layout: RunLayout, head: Mapping[str, Any], lines: Iterable[bytes], *, durable: bool = True
 ) -> None:

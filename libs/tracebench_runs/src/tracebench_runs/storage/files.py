@@ -127,14 +127,13 @@ def write_whole(
     data: bytes | Iterable[bytes],
     *,
     durable: bool = False,
-    sync_name: bool = True,
     private: bool = False,
 ) -> None:
     """Put `data` under `path`, whole or not at all; chunks of an iterable are written as they come.
 
     The bytes go to a temporary name in the same folder, which is then renamed. With `durable` the file is flushed to disk before the
-    rename and the folder after it, so that the file survives a power cut once this returns; without `sync_name` the caller flushes
-    the folder, once for several files. With `private` its owner alone reads it, whoever else may read the folder.
+    rename and the folder after it, so that the file survives a power cut once this returns. With `private` its owner alone reads it,
+    whoever else may read the folder.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}{TEMPORARY_SUFFIX}")
     try:
@@ -151,7 +150,7 @@ def write_whole(
         with suppress(OSError):
             remove(temporary)
         raise
-    if durable and sync_name:
+    if durable:
         _system.sync_folder(path.parent)
 
 

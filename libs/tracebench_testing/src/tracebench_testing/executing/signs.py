@@ -116,13 +116,13 @@ def started(pid: int) -> str:
     return ""
 
 
-def wait_for(found: Callable[[], T | None], otherwise: str, *, seconds: float = PATIENCE) -> T:
+def wait_for(found: Callable[[], T | None], otherwise: str) -> T:
     """Return what is found as soon as it is there.
 
     Raises:
         BrokenPromiseError: with the words of `otherwise`, when it does not come.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PATIENCE
     while not (value := found()):
         if time.monotonic() >= until:
             raise BrokenPromiseError(otherwise)
