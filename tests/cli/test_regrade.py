@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from tests.cli.conftest import brought_from, command_in, installed_in
+from tests.cli.conftest import COMMAND, brought_from, command_in, installed_in
 
 from tracebench_core.specs import TaskSpec
 from tracebench_engine.checks.regrading import why_not
@@ -127,6 +130,43 @@ def test_one_judge_makes_runs_of_two_versions_comparable(cli: Cli, env: Mapping[
     document = json.loads(both.stdout)
     assert len({task["task"] for task in document["tasks"]}) == 1
     assert any("in all 8 jobs, 4 of them regraded" in words for words in document["judged"])
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_what_is_ended_in_the_middle_keeps_what_it_scored_and_can_be_done_again(
+    cli: Cli, env: Mapping[str, str], tmp_path: Path, sent: signal.Signals, code: int
+) -> None:
+    module = tmp_path / "site" / "mine.py"
+    once = (
+        "    open(WENT, 'a').write('g')\n        import time\n        time.sleep(60 * (len(open(WENT).read()) > 4))\n"
+    )
+    went = f"WENT = {str(tmp_path / 'went')!r}\n"
+    module.write_text(
+        went + module.read_text().replace("return Feedback(", f"{once.strip()}\n        return Feedback(", 1)
+    )
+    only = ("regrade", "first", "--task", "mine:near")
+    with subprocess.Popen(
+        [COMMAND, *only], cwd=tmp_path, env=os.environ | env, text=True, stderr=subprocess.PIPE
+    ) as under_way:
+        told = under_way.stderr
+        assert told is not None
+        assert any(line.startswith("[1/4] mine:near x NoOp seed=1: scored again") for line in told)
+        under_way.send_signal(sent)
+        rest = told.read()
+    kept = (tmp_path / "runs" / "first" / "regrades.jsonl").read_text().splitlines()
+    assert under_way.returncode == code
+    assert 1 <= len(kept) < 4
+    if sent == signal.SIGINT:
+        assert f"{len(kept)} of 4 jobs are scored again, and kept" in rest
+        assert cli("fsck", "first", env=env).returncode == 0
+    part = cli("compare", "first", "--json", env=env)
+    assert any(f"mine:near: {len(kept)} of 4 jobs are regraded" in words for words in json.loads(part.stdout)["judged"])
+
+    module.write_text(module.read_text().replace("time.sleep(60", "time.sleep(0"))
+    assert cli(*only, env=env).returncode == 0
+
+    assert cli("fsck", "first", env=env).returncode == 0
+    assert len((tmp_path / "runs" / "first" / "regrades.jsonl").read_text().splitlines()) == len(kept) + 4
 
 
 def test_what_cannot_be_scored_again_says_why(cli: Cli, env: Mapping[str, str]) -> None:

@@ -17,11 +17,11 @@ from tracebench_runs.results.regrades import append_regrades, regraded
 from tracebench_runs.storage.disk import disk_errors_explained
 from tracebench_runs.storage.lock import RunLock
 
-__all__ = ["Regrade", "regrade", "regraded"]
+__all__ = ["Regrade", "regrade", "regraded", "to_regrade"]
 
 
 def regrade(run_dir: Path, *, tasks: Sequence[str] = ()) -> Iterator[Regrade]:
-    """Score the finalists of a run's jobs again, of some tasks or of all, add what came of it to the run, and yield it.
+    """Score the finalists of a run's jobs again, of some tasks or of all, add what came of it to the run, and yield each once it is kept.
 
     The scores of the run's own judge stay as they are. Analysis takes those of one judge for all jobs of a task.
 
@@ -33,20 +33,18 @@ def regrade(run_dir: Path, *, tasks: Sequence[str] = ()) -> Iterator[Regrade]:
     layout, config, root, _ = reopen_run_dir(run_dir)
     host = open_host(root=root, plugins=config.plugins)
     with disk_errors_explained(layout), RunLock(layout):
-        jobs = _chosen(load_run(run_dir), tasks)
-        plan = stored_plan(layout, config, host)
-        done: list[Regrade] = []
-
-        def kept() -> Iterator[Regrade]:
-            for found in regrade_jobs(jobs, plan, host, layout):
-                done.append(found)
-                yield found
-
-        append_regrades(layout, kept())
-    yield from done
+        jobs = to_regrade(load_run(run_dir), tasks)
+        yield from append_regrades(layout, regrade_jobs(jobs, stored_plan(layout, config, host), host, layout))
 
 
-def _chosen(run: Run, tasks: Sequence[str]) -> list[JobSpec]:
+def to_regrade(run: Run, tasks: Sequence[str] = ()) -> list[JobSpec]:
+    """Return the jobs that are scored again, of some tasks or of all.
+
+    Raises:
+        RunDirError: when a job's events are not whole.
+        UsageError: when the run has no such task.
+        NothingSelectedError: when no job of it has a score.
+    """
     known = list(dict.fromkeys(job.task_id for job in run.planned))
     for name in tasks:
         if name not in known:

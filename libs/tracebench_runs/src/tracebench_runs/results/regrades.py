@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,12 +19,13 @@ from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.seal import seal_of
 
 
-def append_regrades(layout: RunLayout, regrades: Iterable[Regrade]) -> None:
-    """Add lines as they come, each flushed to disk, and list the file in the index of files. The run is locked by the caller."""
+def append_regrades(layout: RunLayout, regrades: Iterable[Regrade]) -> Iterator[Regrade]:
+    """Add lines as they come, yield each once it is on disk, and list the file in the index of files; the caller holds the run's lock."""
     log = AppendLog(layout.regrades)
     try:
         for regrade in regrades:
             log.append(regrade.model_dump_json().encode(), durable=True)
+            yield regrade
     finally:
         log.close()
         with Journal(layout) as journal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,10 +39,20 @@ def regrade(
     """
     from tracebench_engine.api.records import load_run
     from tracebench_engine.api.regrading import regrade as score_again
+    from tracebench_engine.api.regrading import to_regrade
 
     path = find_run(name, runs_dir=runs_dir)
     run = load_run(path)
-    done = list(score_again(path, tasks=task or ()))
+    total = len(to_regrade(run, task or ()))
+    done: list[Regrade] = []
+    with closing(score_again(path, tasks=task or ())) as again:  # type: ignore[type-var]  # a generator
+        try:
+            for found in again:
+                done.append(found)
+                output.note(f"[{len(done)}/{total}] {_told(run, found)}")
+        except KeyboardInterrupt:
+            output.note(f"{len(done)} of {total} jobs are scored again, and kept; the same command scores all of them.")
+            raise
     failed = [found for found in done if not found.scored]
     if as_json:
         output.document("regrade", run_id=run.run_id, jobs=[found.model_dump(mode="json") for found in done])
@@ -54,6 +65,12 @@ def regrade(
         output.note(f"{len(failed)} of {len(done)} jobs could not be scored again; their scores stay as they were.")
         raise typer.Exit(FAILED)
     output.note(f"Next:  {output.command('compare', path)}")
+
+
+def _told(run: Run, found: Regrade) -> str:
+    """Return a job that was scored again in a line."""
+    job = run.job(found.job_id)
+    return f"{found.task_id} x {job.called} seed={job.seed}: {found.error or 'scored again'}"
 
 
 def _row(run: Run, found: Regrade) -> tuple[str, ...]:
