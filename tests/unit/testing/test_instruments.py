@@ -98,6 +98,41 @@ def test_a_child_left_behind_is_found(site: Path) -> None:
     assert "processes of candidates are left behind" in outcome.findings[0].message
 
 
+HELPED = """
+import atexit, subprocess, sys
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Example, Feedback, Parameter, TaskSpec
+
+class Helped:
+    objective = "Return ten."
+    parameters = (Parameter(name="code", initial="def number():\\n    return 3\\n", kind="code"),)
+    splits = {"train": (Example(id="a"),)}
+    helper = None
+    def run(self, values, example, context):
+        return context.sandbox.call(values["code"], "number")
+    def guide(self, example, output, context):
+        if Helped.helper is None:
+            Helped.helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            ENDED
+        return Feedback(score=float(output == 10), text="so")
+
+@hookimpl
+def tracebench_tasks():
+    return [TaskSpec(name="t", loader="printed:Helped", title="T", licence="MIT", sandbox=())]
+"""
+
+
+@HEAVY
+@pytest.mark.parametrize(("ended", "found"), [("atexit.register(Helped.helper.kill)", 0), ("pass", 1)])
+def test_a_process_that_the_judge_itself_ends_is_none_that_a_candidate_left(site: Path, ended: str, found: int) -> None:
+    (site / "printed.py").write_text(HELPED.replace("ENDED", ended))
+
+    outcome = checked(site, "printed", "printed", ["TB314"])["TB314"]
+
+    told = [finding.message for finding in outcome.findings]
+    assert told == ["1 processes of candidates are left behind"] * found
+
+
 @pytest.mark.heavy("kits")
 def test_a_candidate_that_grades_itself_is_found(site: Path) -> None:
     graded = 'program = values["code"] + f"\\ntry:\\n    right = is_solution({example.input})\\nexcept NameError:\\n    right = 0\\n"\n'

@@ -11,7 +11,7 @@ from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_engine.api.calibrating import calibrate, chosen_tasks
 from tracebench_engine.api.kit.cases import cases_of
 from tracebench_engine.api.kit.parts import open_task
-from tracebench_testing.checks.calibration_checks import FORGERIES, NO_CODE, TIMED_SLACK, believed, try_set
+from tracebench_testing.checks.calibration_checks import FORGERIES, TIMED_SLACK, believed, try_set, unforged
 
 WITHOUT = "it has no case of kind `forged` of its own: what only its author can know was not tried. Add one to its `calibrations()`"
 SET_SECONDS = 900.0
@@ -44,7 +44,7 @@ def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = 
     sets, lacking = attack_sets(host)
     for task_id, spec in chosen_tasks(host, names).items():
         if spec.sandbox is None:
-            yield Attacked(task_id, skipped=NO_CODE)
+            yield Attacked(task_id, skipped=unforged(spec))
             continue
         by: dict[str, int] = {}
         fell: list[str] = []

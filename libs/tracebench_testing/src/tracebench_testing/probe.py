@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -42,9 +43,8 @@ def main(arguments: list[str]) -> None:
         try_hostile(name, options)
     elif what == "forge":
         adopt_orphans()
+        atexit.register(_tell_left)  # the first, so the last to be called: after what judges end at their own end
         try_forgeries(name, options, rest[1], say=_say)
-        if left := _children():
-            _say({"left": left})
     elif what == "outside":
         try_outside(name, options, say=_say)
     else:
@@ -79,6 +79,11 @@ def try_hostile(task_id: str, options: Mapping[str, Any]) -> None:
             result = next(iter(bench.evaluate(values, split="train", name=f"h{number}")))
             feedback = result.feedback
             _say({"candidate": name, "status": feedback.status, "score": feedback.score, "text": len(feedback.text)})
+
+
+def _tell_left() -> None:
+    if left := _children():
+        _say({"left": left})
 
 
 def _children() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
-from tracebench_core.specs import Calibration
+from tracebench_core.specs import Calibration, TaskSpec
 from tracebench_engine.api.kit.cases import calibrate, cases_of
 from tracebench_engine.api.kit.parts import open_task
 from tracebench_testing.checks.findings import Finding, Skipped, Warned
@@ -20,6 +20,7 @@ TIMED_SLACK = 0.5
 FORGERIES = "forgeries"
 """The kit's own set of attacks."""
 NO_CODE = "does not apply: it runs no code of candidates"
+OUTSIDE = "it says itself that candidates run outside of the sandbox, where they can score what they like"
 Found = Iterator[Finding | Skipped | Warned]
 
 
@@ -48,7 +49,7 @@ def check_forged_cases(plugin: PluginUnderTest) -> Found:
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
-            yield Skipped("TB312", NO_CODE, id_)
+            yield Skipped("TB312", unforged(spec), id_)
             continue
         cases = _cases(plugin, id_)
         if isinstance(cases, str):
@@ -101,7 +102,7 @@ def check_forgeries(plugin: PluginUnderTest) -> Found:
     """
     for id_, spec in plugin.ready_tasks.items():
         if spec.sandbox is None:
-            yield Skipped("TB314", NO_CODE, id_)
+            yield Skipped("TB314", unforged(spec), id_)
             continue
         cases = _cases(plugin, id_)
         gold = [] if isinstance(cases, str) else [c.expected for c in cases if c.kind == "gold" and not c.metric]
@@ -138,6 +139,11 @@ def check_stays_inside(plugin: PluginUnderTest) -> Found:
                 yield Finding("TB315", f"`{line['outside']}` runs outside of the sandbox: {line['how']}", id_)
             elif words := line.get("skipped") or line.get("error"):
                 yield Skipped("TB315", words, id_)
+
+
+def unforged(spec: TaskSpec) -> str:
+    """Return why nothing is forged of a task without a sandbox."""
+    return OUTSIDE if spec.unconfined else NO_CODE
 
 
 def try_set(task_id: str, options: Mapping[str, Any], attack: str, *, seconds: float) -> list[dict[str, Any]]:
