@@ -30,7 +30,7 @@ ENGINE, RUNS = "libs/tracebench_engine/src/tracebench_engine", "libs/tracebench_
 OPTO = "plugins/tracebench_opto/src/tracebench_opto"
 UNIT, PARTS = "tests/unit", "plugins/tracebench_opto/tests/parts"
 MODULES = {
-    "meter": (f"{ENGINE}/job/meter.py", [f"{UNIT}/engine/test_meter.py"]),
+    "budget": (f"{ENGINE}/job/budget.py", [f"{UNIT}/engine/test_budget.py"]),
     "costs": (f"{ENGINE}/matrix/costs.py", [f"{UNIT}/engine/test_costs.py"]),
     "ranking": (f"{RUNS}/events/ranking.py", [f"{UNIT}/engine/test_archive.py"]),
     "recombine": (f"{ENGINE}/builtin/recombine.py", [f"{UNIT}/builtin/test_recombine.py"]),

@@ -117,6 +117,8 @@ class Reach:
             module = str(Path(measured).relative_to(self._copy.folder))
             names = named_lines(Path(measured).read_text())
             for line, contexts in data.contexts_by_lineno(measured).items():
+                if line > len(names):  # of an empty file its only line is measured, which the text does not have
+                    continue
                 found = defaultdict[str, set[str]](set)
                 for context in contexts:
                     test = context.partition("|")[0].rpartition(" (")[0] or context.partition("|")[0]

@@ -19,8 +19,8 @@ FIRST_SECONDS = 30.0
 ANOTHER = "somebody else answers at the address of the ticket: the run is over, or was resumed with a new ticket"
 
 
-class CachedModels(NamedTuple):
-    """What the run says."""
+class Order(NamedTuple):
+    """A phase of a job that the run gives to this worker, and the files it needs."""
 
     words: dict[str, Any]
     body: bytes = b""
@@ -46,7 +46,7 @@ class Line:
     """Runs in a thread of its own. Orders are in `heard`; what was done is told by `tell_end`, and kept until it has arrived."""
 
     def __init__(self, ticket: Ticket, hello: dict[str, Any], listener: Listener) -> None:
-        self.heard: queue.SimpleQueue[CachedModels] = queue.SimpleQueue()
+        self.heard: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self.port = 0
         """Of the gateway, on the loopback of this machine."""
         self._ticket = ticket
@@ -172,7 +172,7 @@ class Line:
             self._hears()
         elif "number" in words and words["number"] not in self._has:
             self._has.add(words["number"])
-            self.heard.put(CachedModels(words, body))
+            self.heard.put(Order(words, body))
         elif "cancel" in words:
             self._listener.cancel(words["cancel"])
         elif "ack" in words:

@@ -20,7 +20,7 @@ from tracebench_engine.api import load_ref, open_host
 from tracebench_engine.api.executors import job_environ
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_workers.fitting import boot, lacking
-from tracebench_workers.line import CachedModels, Line
+from tracebench_workers.line import Line, Order
 from tracebench_workers.parcels import OWN_FAULTS, ParcelError, pack, unpack
 from tracebench_workers.sandboxes import Sandboxes
 from tracebench_workers.ticket import Ticket
@@ -161,7 +161,7 @@ class Member:
                 self.cancel(number)
             yield order
 
-    def _taken(self, heard: CachedModels, jobs: Path, sandboxes: Sandboxes) -> OnePhase:
+    def _taken(self, heard: Order, jobs: Path, sandboxes: Sandboxes) -> OnePhase:
         unpack(heard.body, jobs)
         return sandboxes.held(
             self._here(OnePhase.model_validate_json(heard.words["order"]), heard.words["seconds"], jobs)

@@ -1,4 +1,7 @@
-"""How far apart two entrants are: on one task from all of its seeds, and over several tasks on a scale that nobody else moves."""
+"""How far apart two entrants are, with interval and p-value.
+
+On one task from all of its seeds, and over several tasks on a scale that nobody else moves.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ class Contrast:
 
     @property
     def probability(self) -> float | None:
-        """Two-sided, of a mean at least this far from 0 between equal trainers; None without a spread.
+        """Return the two-sided p-value: the probability of a mean at least this far from 0 between equal trainers; None without a spread.
 
         Differences that are all alike have no standard error: they count by the ways in which the scores could have been dealt to the
         two, all but two of which are less extreme. n equal signs of pairs are a sign test, 2^(1 - n).

@@ -38,7 +38,7 @@ from tracebench_core.specs import (
     TrainerSpec,
 )
 from tracebench_engine.door.confining import confinement_of
-from tracebench_engine.job.meter import Meter
+from tracebench_engine.job.budget import Meter
 from tracebench_engine.job.problem import MeteredProblem
 from tracebench_engine.job.setup import Setup
 from tracebench_engine.measure.attempt import describe_error

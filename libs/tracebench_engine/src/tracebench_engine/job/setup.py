@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tracebench_core.contracts import Confinement, Optimizer, Problem, Trainer
 from tracebench_core.specs import Objective, Start
-from tracebench_engine.job.meter import Meter
+from tracebench_engine.job.budget import Meter
 from tracebench_engine.measure.models import Models
 from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.service import EvaluationService

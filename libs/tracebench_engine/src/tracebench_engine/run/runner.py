@@ -149,6 +149,7 @@ class Runner:
         return chosen_of(self._plan.jobs, lambda job_id: job_id not in self._statuses)
 
     def _is_kept(self, job_id: str, status: JobStatus) -> bool:
+        """Say whether `resume` leaves a job as it ended, or runs it again."""
         if self._resume != "failed" or status not in FINISHED:
             return status in FINISHED
         if status in GOOD or self._error_type is None:

@@ -33,7 +33,7 @@ from tracebench_core.specs import (
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine.checks.calibration.instruments import Instruments
 from tracebench_engine.checks.placing import most
-from tracebench_engine.job.meter import SharedCounter
+from tracebench_engine.job.budget import SharedCounter
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.providers import addressed, base_url, served
 from tracebench_engine.run.open_files import demand_open_files

@@ -1,4 +1,4 @@
-"""Starts the helpers of a run again, gateway, sandbox servers and what holds environments, when one ends on its own or answers no more."""
+"""Starts the helpers of a run again (gateway, sandbox servers, what holds environments) when one ends on its own or its heartbeat stops."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Helper(Protocol):
         ...
 
 
-class Pulse:
+class Heartbeat:
     """Whether a helper answers. Patience is counted in beats, and none passes while this process is held itself."""
 
     def __init__(self, knock: Callable[[], socket.socket]) -> None:
@@ -158,7 +158,7 @@ class _Watch:
 
     def __init__(self, helper: Helper) -> None:
         self._helper = helper
-        self._pulse = Pulse(helper.knock)
+        self._heartbeat = Heartbeat(helper.knock)
         self.is_ending = False
         self.ended = threading.Event()
         self._looking = threading.Lock()
@@ -170,11 +170,11 @@ class _Watch:
         name = type(self._helper).__name__
         with self._looking:
             try:
-                if (is_gone := not self._helper.is_alive()) or self._pulse.is_lost(ending=self.is_ending):
+                if (is_gone := not self._helper.is_alive()) or self._heartbeat.is_lost(ending=self.is_ending):
                     log.warning(
                         "%s %s and is started again", name, "ended on its own" if is_gone else "answers no more"
                     )
-                    self._pulse.begin()
+                    self._heartbeat.begin()
                     self._helper.restart()
             except Exception as err:  # noqa: BLE001 - a supervisor that dies supervises nothing: it looks again in a moment
                 log.warning("%s does not start: %s: %s", name, type(err).__name__, err)
@@ -182,12 +182,12 @@ class _Watch:
     def close(self) -> None:
         """Wait for the last look."""
         self._thread.join()
-        self._pulse.begin()
+        self._heartbeat.begin()
 
     def _watch(self) -> None:
         while not self.ended.wait(INTERVAL):
             with self._looking:
-                self._pulse.beat()
+                self._heartbeat.beat()
             self.look()
 
 

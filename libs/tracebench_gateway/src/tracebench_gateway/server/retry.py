@@ -1,4 +1,4 @@
-"""Retries with full jitter, that honour `Retry-After` and end at a deadline."""
+"""Retries a failed model call: full jitter, `Retry-After` of a rate limit (429) honoured, ended at a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads one journal: its records that are as they were written, each once, and what was found beside them."""
+"""Reads one journal and verifies its chain: the records that are as they were written, each once, and what was found beside them."""
 
 from __future__ import annotations
 

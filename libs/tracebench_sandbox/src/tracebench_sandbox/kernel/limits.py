@@ -1,4 +1,5 @@
-"""How many processes a program may have, and how much memory: by a control group where this user may make one, else process by process.
+"""How many processes a program may have, and how much memory (of a candidate: `template.lockdown`): by a control group where one can be
+made, else process by process.
 
 Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), getrlimit(2), pid_namespaces(7).
 """

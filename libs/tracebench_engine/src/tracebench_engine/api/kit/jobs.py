@@ -2,8 +2,8 @@
 
 from tracebench_engine.builtin.reflective import build as build_reflective
 from tracebench_engine.door.confining import JobConfinement
+from tracebench_engine.job.budget import Meter
 from tracebench_engine.job.kernel import adopt_orphans
-from tracebench_engine.job.meter import Meter
 from tracebench_engine.job.problem import MeteredProblem
 from tracebench_engine.job.scoring import Scorer
 from tracebench_engine.job.setup import Setup

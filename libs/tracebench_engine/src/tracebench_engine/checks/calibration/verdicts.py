@@ -1,4 +1,4 @@
-"""What a case's measurements say of the task: a pure function of the case and of what was seen."""
+"""Holds what was measured of a calibration's case against what it expects: a pure function of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The template process: it has the run's imports, forks a process per job, ends each on time, and never outlives its runner.
+"""The template process: it has the run's imports, forks a process per job, kills each at its timeout, and never outlives its runner.
 
 It is single-threaded, so forking is safe, and the subreaper of all that jobs start: when a job's process is gone, whoever is left of it
 has become the template's child and is killed. When the runner is gone, be it by `kill -9`, the wire closes and the template kills
@@ -55,8 +55,8 @@ class Child:
     ended: str = ""
     """Why it was asked to end: `timeout` or `cancelled`."""
 
-    def goes_on(self, now: float) -> bool:
-        """Say whether the job has told anything since the last time, and then give it as long again."""
+    def has_heartbeat(self, now: float) -> bool:
+        """Say whether the job's events have grown since the last time, which is its heartbeat; it then has as long again."""
         if self.patience is None:
             return False
         try:
@@ -174,7 +174,7 @@ class Template:
                 kernel.kill_group(child.pid)
                 kernel.kill(child.pid)
                 child.kill_at = child.deadline = None
-            elif child.deadline is not None and now >= child.deadline and not child.goes_on(now):
+            elif child.deadline is not None and now >= child.deadline and not child.has_heartbeat(now):
                 self._ask_to_end(child, "timeout")
 
     def _ask_to_end(self, child: Child, why: str) -> None:

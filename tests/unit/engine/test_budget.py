@@ -8,7 +8,7 @@ import pytest
 
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import Budget, SharedLimits, Usage
-from tracebench_engine.job.meter import MOST_REFUSALS, Meter, SharedCounter
+from tracebench_engine.job.budget import MOST_REFUSALS, Meter, SharedCounter
 from tracebench_gateway.access import Refusal
 
 

@@ -1,4 +1,4 @@
-"""What a job has used and may still use: evaluations and seconds here, model calls as the gateway counts them."""
+"""A job's budget, used and left: evaluations and wall-clock seconds here, model calls as the gateway counts them; says when it is spent."""
 
 from __future__ import annotations
 
