@@ -87,6 +87,7 @@ def test_scores_are_added_named_by_their_judge_and_compared_with_newer_runs(
     assert cli("run", "--config", "c.yaml", "-o", "run_id=second", env=env).returncode == 0
     apart = cli("compare", "first", "second", env=env)
     assert (apart.returncode, "cannot be pooled: `comparability`" in apart.stderr) == (2, True), apart.stderr
+    assert "trace-bench regrade first" in apart.stderr
 
     shown = cli("regrade", "first", "--task", "mine:near", "--json", env=env)
 
@@ -130,6 +131,22 @@ def test_one_judge_makes_runs_of_two_versions_comparable(cli: Cli, env: Mapping[
     document = json.loads(both.stdout)
     assert len({task["task"] for task in document["tasks"]}) == 1
     assert any("in all 8 jobs, 4 of them regraded" in words for words in document["judged"])
+
+
+def test_a_later_score_that_was_changed_is_refused(cli: Cli, env: Mapping[str, str], tmp_path: Path) -> None:
+    assert cli("regrade", "first", "--task", "mine:near", env=env).returncode == 0
+    kept = tmp_path / "runs" / "first" / "regrades.jsonl"
+    honest = kept.read_bytes()
+    kept.write_bytes(honest.replace(b'"score":-', b'"score":', 1))
+    assert kept.read_bytes() != honest
+
+    told = cli("compare", "first", env=env)
+
+    assert told.returncode == 2
+    assert "regrades.jsonl` is not the file that the journal of the run vouches for" in told.stderr
+    assert "regrades.jsonl: it is not what the journal sealed" in cli("fsck", "first", env=env).stdout
+    kept.write_bytes(honest)
+    assert cli("compare", "first", env=env).returncode == 0
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])

@@ -339,7 +339,7 @@ Common to all: `v` (version), `seq` (from 0, without a gap), `t` (UTC), `mono` (
 ## Trust
 
 The journal vouches for the rest: `job_finished` names the SHA-256 of a result and the size and SHA-256 of its events, `opened` those of
-the files of `meta/`, `sealed` how far ledger, recording and control log had come, and `indexed` the index of files.
+the files of `meta/`, `sealed` how far ledger, recording, control log and later scores had come, and `indexed` the index of files.
 [Crash safety](../explanation/crash-safety.md) tells how that is used.
 
 ## What stays as it is

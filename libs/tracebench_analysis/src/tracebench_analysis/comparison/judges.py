@@ -74,7 +74,7 @@ class Judges:
 def _read(runs: Sequence[Run]) -> dict[str, _Scores]:
     found: dict[str, _Scores] = defaultdict(lambda: _Scores({}, defaultdict(dict)))
     for run in runs:
-        later = latest(read_regrades(run.layout))
+        later = latest(read_regrades(run.layout, trust=run.trust))
         for job_id, brief in run.briefs.items() if later or len(runs) > 1 else ():
             if brief.score_val_best is not None or brief.score_test is not None:
                 found[brief.task_id].own[run.run_id, job_id] = brief.judge.digest if brief.judge else ""

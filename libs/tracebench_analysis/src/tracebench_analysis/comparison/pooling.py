@@ -39,6 +39,8 @@ class Finding:
     values: Mapping[str, tuple[str, ...]]
     """The runs that have each value, by the value as text."""
     forbids: bool
+    hint: str = ""
+    """The command that makes the runs alike, where there is one."""
 
     def __str__(self) -> str:
         words = _told_apart([*self.values])
@@ -83,10 +85,8 @@ def refuse_unpoolable(findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.forbids:
             runs = [runs[0] for runs in finding.values.values()]
-            raise UsageError(
-                f"These runs cannot be pooled: {finding}.",
-                hint=f"compare one of them alone: trace-bench compare {quoted(runs[-1])}",
-            )
+            alone = f"compare one of them alone: trace-bench compare {quoted(runs[-1])}"
+            raise UsageError(f"These runs cannot be pooled: {finding}.", hint=finding.hint or alone)
 
 
 def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
@@ -100,9 +100,16 @@ def _of_tasks(runs: Sequence[Run]) -> Iterator[Finding]:
             values = _by_value((run_id, entry[name]) for run_id, entry in found if name in entry)
             one_judge = name == "comparability" and judges.comparability(task_id) is not None
             if len(values) > 1 and not one_judge:
-                yield Finding(f"`{name}` of task `{task_id}`", values, forbids=True)
+                again = _older(values) if name == "comparability" else ""
+                yield Finding(f"`{name}` of task `{task_id}`", values, forbids=True, hint=again)
         if judges.comparability(task_id) is None:
             yield from _of_scale(task_id, found)
+
+
+def _older(values: Mapping[str, tuple[str, ...]]) -> str:
+    """Return what scores the run of the lowest comparability by the judge that is installed."""
+    run = values[min(values, key=json.loads)][0]
+    return f"score what it found by the judge of today: trace-bench regrade {quoted(run)}"
 
 
 def _of_scale(task_id: str, found: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Finding]:

@@ -100,6 +100,11 @@ class Journal:
         """Keep how this process of the run ended. Flushed by `indexed`, which follows."""
         self._append({"kind": "run_ended", **end})
 
+    def grown(self) -> None:
+        """Vouch for how far the logs of the run have come. Flushed."""
+        self._seal()
+        self._log.sync()
+
     def indexed(self, index: Seal | None) -> None:
         """Vouch for the index of files, and for how far the logs of the run have come. Flushed."""
         self._seal()

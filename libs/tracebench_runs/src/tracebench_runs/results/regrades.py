@@ -13,28 +13,36 @@ from tracebench_core.specs.regrade import Regrade
 from tracebench_runs.events.reduce import scores_of
 from tracebench_runs.journal.index import write_files_index
 from tracebench_runs.journal.journal import Journal
-from tracebench_runs.journal.trust import read_trust
+from tracebench_runs.journal.trust import Trust, damaged, read_trust
 from tracebench_runs.storage.files import AppendLog, iter_lines
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.seal import seal_of
 
 
 def append_regrades(layout: RunLayout, regrades: Iterable[Regrade]) -> Iterator[Regrade]:
-    """Add lines as they come, yield each once it is on disk, and list the file in the index of files; the caller holds the run's lock."""
+    """Add lines as they come, yield each once the journal vouches for it, and list the file in the index. The caller holds the lock."""
     log = AppendLog(layout.regrades)
-    try:
-        for regrade in regrades:
-            log.append(regrade.model_dump_json().encode(), durable=True)
-            yield regrade
-    finally:
-        log.close()
-        with Journal(layout) as journal:
+    with Journal(layout) as journal:
+        try:
+            for regrade in regrades:
+                log.append(regrade.model_dump_json().encode(), durable=True)
+                journal.grown()
+                yield regrade
+        finally:
+            log.close()
             write_files_index(layout, trust=read_trust(layout))
             journal.indexed(seal_of(layout.files_index))
 
 
-def read_regrades(layout: RunLayout) -> list[Regrade]:
-    """Return all lines in their order; one that a crash cut short, or that cannot be read, is left out."""
+def read_regrades(layout: RunLayout, *, trust: Trust) -> list[Regrade]:
+    """Return all lines in their order; one that a crash cut short, or that cannot be read, is left out.
+
+    Raises:
+        RunDirError: when they are not what the journal sealed.
+    """
+    name = layout.regrades.relative_to(layout.path).as_posix()
+    if not trust.is_intact(layout, name, trust.seals.get(name)):
+        raise damaged(layout, layout.regrades)
     found = []
     for line in iter_lines(layout.regrades) if layout.regrades.is_file() else ():
         try:

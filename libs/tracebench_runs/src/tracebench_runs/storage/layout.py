@@ -175,7 +175,10 @@ class RunLayout:
 
     def growing(self) -> dict[str, Path]:
         """Return the logs that grow while the run lives and that nothing can rebuild, by their paths in the run directory."""
-        return {path.relative_to(self.path).as_posix(): path for path in (self.ledger, self.calls, self.control)}
+        return {
+            path.relative_to(self.path).as_posix(): path
+            for path in (self.ledger, self.calls, self.control, self.regrades)
+        }
 
     def described(self) -> dict[str, Path]:
         """Return the files of `meta/` that say what the run is, by their paths in the run directory."""
