@@ -197,13 +197,24 @@ def test_a_case_that_names_what_is_not_there_never_passes(
 
 
 def test_a_refused_case_that_could_not_be_measured_was_not_refused() -> None:
-    case = Calibration(name="a", kind="refused")
     busy = Feedback(score=0.0, status="not_measured", text="the machine is too busy")
     seen = {"a": seen_of([(None, {"x": busy})], "")}
 
-    verdict = judge(case, {"a": case}, seen, seen["a"])
+    for words in ("", "Harbor refused the job"):
+        case = Calibration(name="a", kind="refused", words=words)
+        verdict = judge(case, {"a": case}, seen, seen["a"])
 
-    assert (verdict.result, verdict.why) == ("skipped", "It cannot be measured here: the machine is too busy")
+        assert (verdict.result, verdict.why) == ("skipped", "It cannot be measured here: the machine is too busy")
+
+
+def test_a_case_that_is_not_measured_in_the_words_of_its_refusal_was_refused() -> None:
+    case = Calibration(name="without docker", kind="refused", words="Harbor refused the job")
+    told = Feedback(score=0.0, status="not_measured", text="Harbor refused the job: Docker daemon is not running.")
+    seen = {case.name: seen_of([(None, {"x": told})], "")}
+
+    verdict = judge(case, {case.name: case}, seen, seen[case.name])
+
+    assert (verdict.result, verdict.expected) == ("passed", "refused with `Harbor refused the job`")
 
 
 def test_refusals_anchors_and_forgeries_that_gain_nothing_are_no_calibration() -> None:

@@ -79,7 +79,7 @@ def judge(case: Calibration, cases: Mapping[str, Calibration], seen: Mapping[str
     mine, other = seen[case.name], seen.get(case.other) if case.other else None
     if (senseless := _senseless(case, mine)) is not None:
         return senseless
-    if case.kind == "refused" and not mine.unmeasured:
+    if case.kind == "refused" and (not mine.unmeasured or (case.words and case.words in mine.unmeasured)):
         return _refused(case, mine)
     if (unsaid := _unsaid(case, mine, other)) is not None:
         return unsaid
