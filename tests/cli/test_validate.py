@@ -226,6 +226,16 @@ def test_a_task_that_does_not_open_fails_and_the_others_are_still_checked(
     assert "Traceback" not in done.stderr
 
 
+def test_a_task_that_says_itself_that_it_is_broken_fails(cli: Cli, config: Path, plugin_path: Install) -> None:
+    source = BROKEN_TASK.replace('title="Broken"', 'title="Broken", broken="its file has a field that nobody knows"')
+    env = CORE_ONLY | plugin_path("mine", source, group="tracebench", entry="mine", target="mine")
+
+    done = cli("validate", "--config", "c.yaml", "-o", "tasks=[mine:broken]", env=env | {"TRACEBENCH_PLUGINS": "mine"})
+
+    assert done.returncode == 1
+    assert "[FAIL] mine:broken: broken: its file has a field that nobody knows" in done.stdout
+
+
 def test_a_task_that_runs_candidates_in_the_job_is_warned_of(cli: Cli, config: Path) -> None:
     pytest.importorskip("opto")
     config.write_text("tasks: [opto:opentrace_greeting, opto:opentrace_train_single_node]\ntrainers: [NoOp]\n")

@@ -21,6 +21,7 @@ from tracebench_engine.measure.attempt import describe_error
 from tracebench_engine.measure.building import open_task
 from tracebench_engine.measure.wire import Wire
 
+Level = Literal["OK", "SKIP", "WARN", "FAIL", "EXPECTED"]
 TRIAL_SECONDS = 120.0
 """How long one task may take, unless told otherwise."""
 
@@ -28,7 +29,7 @@ TRIAL_SECONDS = 120.0
 class Check(NamedTuple):
     """One line of a validation."""
 
-    level: Literal["OK", "SKIP", "WARN", "FAIL", "EXPECTED"]
+    level: Level
     subject: str
     message: str = ""
 

@@ -16,7 +16,7 @@ from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.misspelt import misspelt_fields
 from tracebench_engine.checks.placing import outlook
 from tracebench_engine.checks.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
-from tracebench_engine.checks.trial import Check, Trials
+from tracebench_engine.checks.trial import Check, Level, Trials
 from tracebench_engine.matrix.plan import Plan, TaskChoice, choose_tasks, make_plan
 from tracebench_engine.matrix.providers import misspelt_providers
 from tracebench_engine.matrix.reserve import unshared_words
@@ -86,7 +86,8 @@ def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost
             yield Check("WARN", choice.id, "executes what a model writes in the process of the job, in no sandbox")
         if reason := Catalog.availability(choice.spec):
             told = standing(host, choice.id, choice.spec, choice.options).words
-            yield Check("SKIP", choice.id, f"{reason}; {told}")
+            level: Level = "FAIL" if choice.spec.broken and choice.spec.trainable else "SKIP"
+            yield Check(level, choice.id, f"{reason}; {told}")
         elif trials is None:
             yield Check("OK", choice.id)
         else:
