@@ -88,6 +88,41 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ("mode: stub\n---\nmode: real", "line 2: not valid YAML: but found another document."),
         ("mode: stub\nx: \x07", "line 2: not valid YAML: control characters are not allowed."),
         ("tasks: [a:b,\n  c:d\nseeds: [1]", "line 3: not valid YAML: a `]` is missing: the list that begins in line 1"),
+        (
+            "budget:\n  usd: 1\n   tokens: 5",
+            "line 3: not valid YAML: the field is indented by 3 spaces, and the one before it in",
+        ),
+        (
+            "tasks: [a:b]\n seed: 1",
+            "line 2: not valid YAML: the field is indented by 1 space, and the one before it in",
+        ),
+        (
+            "budget:\n  usd: 1\n tokens: 5",
+            "line 3: not valid YAML: the field is indented by 1 space, and those above it by",
+        ),
+        (
+            "tasks:\n  - id: a:b\n   initial: {}",
+            "by 3 spaces, and those above it by 0 spaces or 4 spaces: fields that belong",
+        ),
+        (
+            " seed: 1\nmode: stub",
+            "line 1: not valid YAML: the field is indented by 1 space, and a later one in line 2 by 0",
+        ),
+        ("budget: {usd: 0,5}", "`budget` has the key `5`: a decimal comma? Write `0.5`."),
+        ("budget:\n  usd: 0,5", "`budget.usd` must be a number, not text `0,5`. Write `usd: 0.5`."),
+        ("budget:\n  usd: 2,50", "Write `usd: 2.5`."),
+        ("budget:\n  evaluations: 1,000", "Write `evaluations: 1000`."),
+        (
+            "tasks: [{task: a:b, target: 3}]",
+            "`tasks[0].target` is not a known field. Options of a task are written `eval_kwargs: {target: 3}`.",
+        ),
+        ("tasks: [{task: a:b, options: {n: 3}}]", "Options of a task are written `eval_kwargs: {n: 3}`."),
+        (
+            "tasks: [{task: a:b, seeds: [1]}]",
+            "It holds for all tasks and stands at the top of the config. Write `seeds: …`.",
+        ),
+        ("tasks: [{task: a:b, max_evals: 9}]", "at the top of the config. It is written `budget: {evaluations: 9}`."),
+        ("tasks: [{a:b: {n: 3}}]", "`tasks[0].id` is missing. Write `{id: a:b, eval_kwargs: {n: 3}}`."),
         ("tasks: [a:b,\n  c:d,\n", "line 2: not valid YAML: a `]` is missing: the list that begins in line 1"),
         (
             "mode: stub\nllm: {model: a\nseeds: [1]",

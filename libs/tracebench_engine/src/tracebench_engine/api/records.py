@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracebench_engine.run.control_find import LiveRun as LiveRun, live_runs as live_runs, tell as tell
     from tracebench_gateway.cassette.blobs import Blobs as Blobs
     from tracebench_runs.check.verifying import (
+        SHORT_HEAD as SHORT_HEAD,
         chain_of as chain_of,
         chain_words as chain_words,
         findings_told as findings_told,

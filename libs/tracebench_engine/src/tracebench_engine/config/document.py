@@ -237,9 +237,13 @@ def unfit_for_json(data: Any) -> Iterator[Problem]:
             yield Problem(loc[:3], f"holds more than {MAX_VALUES:,} values or {MAX_DEPTH} levels, or refers to itself.")
             return
         if isinstance(item, dict):
-            for key in item:
+            before: Any = None
+            for key, held in item.items():
                 if not isinstance(key, str):
-                    yield Problem(loc, f"has the key {render(key)}: keys are text, write it in quotes.")
+                    comma = isinstance(key, int) and held is None and type(before) is int
+                    words = f"a decimal comma? Write `{before}.{key}`" if comma else "keys are text, write it in quotes"
+                    yield Problem(loc, f"has the key {render(key)}: {words}.")
+                before = held
             waiting.extend(((*loc, str(key)), child) for key, child in item.items())
         elif isinstance(item, list | tuple):
             waiting.extend(((*loc, i), child) for i, child in enumerate(item))

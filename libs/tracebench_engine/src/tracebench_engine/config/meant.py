@@ -19,6 +19,8 @@ LONGEST = 200
 MOST = 1e15
 """An amount from which on nothing is guessed; below it a number is whole to the unit."""
 _AMOUNT = re.compile(r"([$]?)\s*((?:[0-9][0-9_,]*)?(?:\.[0-9]+)?)\s*([A-Za-z%$]*)(?:\s+([a-z_ ]+))?")
+_DECIMAL_COMMA = re.compile(r"^(0|[0-9]+(?=,(?![0-9]{3}$))),([0-9]+)$")
+"""`0,5` and `2,50`; `1,000` is a thousand."""
 _TIMES = {
     "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "mins": 60, "minute": 60, "minutes": 60,
     "h": 3600, "hr": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400, "ms": 0.001,
@@ -78,6 +80,8 @@ _WITHIN = {
     },
 }
 """What others call a field within one of ours."""
+_OPTIONS = frozenset({"args", "kwargs", "options", "params", "settings", "task_kwargs", "config"})
+"""What others call the options of a task."""
 _IN_UNITS = {"minutes": 60, "hours": 3600}
 _NOT_TEXT = frozenset({"true", "yes", "on", "false", "no", "off", "null"})
 """Words that YAML reads as something else."""
@@ -120,7 +124,9 @@ def elsewhere(name: str, value: Any) -> str:
 
 
 def within(loc: Loc, value: Any) -> str:
-    """Return in a sentence how a field of `budget` or `llm` is written that others name differently; empty when none is known."""
+    """Return in a sentence how a field of `budget`, `llm` or a task is written that others place or name differently; else nothing."""
+    if len(loc) == 3 and loc[0] == "tasks":  # noqa: PLR2004 - the list, the entry and the field in it
+        return _of_task(str(loc[-1]), value)
     plain = str(loc[-1]).strip().replace("-", "_").casefold()
     known = _WITHIN.get(str(loc[0]), {}) if len(loc) == 2 else {}  # noqa: PLR2004 - the place and the field in it
     if plain not in known or known[plain] == plain:
@@ -131,6 +137,17 @@ def within(loc: Loc, value: Any) -> str:
     else:
         text = f"{field}: {_amount_of(value * _IN_UNITS[plain] if plain in _IN_UNITS and isinstance(value, int) else value, field)}"
     return f" It is written `{text}`." if len(text) <= LONGEST else ""
+
+
+def _of_task(name: str, value: Any) -> str:
+    """Return where a field belongs that stands beside the id of a task: at the top, else among the task's options."""
+    if name in names_at(()) or name in _CAPS:
+        held = elsewhere(name, value) if name in _CAPS else f" Write `{name}: …`."
+        return f" It holds for all tasks and stands at the top of the config.{held}"
+    if nearest(name, names_at(("tasks", 0))):
+        return ""
+    text = f"eval_kwargs: {_flow(value if name in _OPTIONS and isinstance(value, dict) else {name: value})}"
+    return f" Options of a task are written `{text if len(text) <= LONGEST else 'eval_kwargs: {…}'}`."
 
 
 def _amount_of(value: Any, cap: str) -> str:
@@ -157,10 +174,18 @@ def entry(loc: Loc, value: Any) -> str | None:
         return entry(loc, held[0])
     if name in names_at((loc[0], 0)) or (isinstance(held, dict) and "id" in held):
         return None
-    if loc[:1] == ("tasks",) and isinstance(held, str):
-        return f"{name}:{held}"
+    if loc[:1] == ("tasks",):
+        return _task(name, held)
     if loc[:1] == ("trainers",) and isinstance(held, dict | None):
         return _flow({"id": name, **(held or {})})
+    return None
+
+
+def _task(name: str, held: Any) -> str | None:
+    if isinstance(held, str):
+        return f"{name}:{held}"
+    if isinstance(held, dict) and ":" in name:
+        return _flow({"id": name, "eval_kwargs": held.get("eval_kwargs", held)})
     return None
 
 
@@ -200,7 +225,8 @@ def _number(text: str, name: str) -> float | None:
     parts = _AMOUNT.fullmatch(text.strip())
     if parts is None or not any(sign.isdigit() for sign in parts[2]) or parts[4]:
         return None
-    number, unit = float(parts[2].replace(",", "").replace("_", "")), (parts[1] or parts[3]).casefold()
+    digits = _DECIMAL_COMMA.sub(r"\1.\2", parts[2]).replace(",", "").replace("_", "")
+    number, unit = float(digits), (parts[1] or parts[3]).casefold()
     if unit == "":
         return number if math.isfinite(number) else None
     if name == "seconds" or name.endswith(("timeout", "_s", "seconds")):

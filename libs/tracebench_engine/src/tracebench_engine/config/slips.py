@@ -23,6 +23,8 @@ _ASSIGNED = re.compile(r"\s*(?:- +)?([A-Za-z_][\w.-]*)\s*=\s*(\S.*)$")
 _BARE = re.compile(r"\s*(?:- +)?([A-Za-z_][\w-]*)[ \t]+([^\s:#][^:#]*)$")
 _LONE = re.compile(r"([A-Za-z_]\w*)$")
 _BULLET = re.compile(r"\s*-([A-Za-z_][\w:./-]*)\s*$")
+_FIELD = re.compile(r"( *)((?:- +)*)([A-Za-z_][\w-]*):(?: +(\S.*))?$")
+_BLOCK = re.compile(r"[|>][-+0-9]*$")
 _SLIPS = (
     (_LONE, "no colon after the field", r"\1:"),
     (_GLUED, "no space after the colon", r"\1: \2"),
@@ -31,6 +33,7 @@ _SLIPS = (
     (_BARE, "no colon after the field", r"\1: \2"),
 )
 """No pattern matches a comment."""
+_ALIGNED = "fields that belong together begin in the same column"
 DEEPEST = 100
 """Brackets in each other that are followed: YAML's own scanner looks at all of them for every one."""
 REACH = 3
@@ -66,7 +69,39 @@ def find_slip(text: str, upto: int) -> Slip | None:
     for number, line in reversed(near):
         if (words := _misspelt(line.rstrip())) is not None:
             return Slip(number, words)
-    return None
+    return _shifted(lines[:upto])
+
+
+def _shifted(lines: list[str]) -> Slip | None:
+    """Return the field that stands in another column than its neighbours: the last line, or the first one of the file before it."""
+    fields = [(number, *found.groups()) for number, line in enumerate(lines, 1) if (found := _FIELD.match(line))]
+    if len(fields) < 2 or fields[-1][0] != len(lines):  # noqa: PLR2004 - there is no neighbour
+        return None
+    columns = [(number, len(indent) + len(dash), value) for number, indent, dash, _, value in fields]
+    (number, column, _), above = columns[-1], columns[:-1]
+    first = above[0]
+    if column < first[1]:
+        return Slip(
+            first[0],
+            f"the field is indented by {_spaces(first[1])}, and a later one in line {number} by {_spaces(column)}: {_ALIGNED}",
+        )
+    before, beside, value = above[-1]
+    if column > beside and value and not _BLOCK.match(value):
+        return Slip(
+            number,
+            f"the field is indented by {_spaces(column)}, and the one before it in line {before} by {_spaces(beside)}: {_ALIGNED}",
+        )
+    open_columns: list[int] = []
+    for _, each, _ in above:
+        open_columns = [*(open_ for open_ in open_columns if open_ < each), each]
+    if column > beside or column in open_columns:
+        return None
+    places = " or ".join(_spaces(each) for each in open_columns)
+    return Slip(number, f"the field is indented by {_spaces(column)}, and those above it by {places}: {_ALIGNED}")
+
+
+def _spaces(column: int) -> str:
+    return "1 space" if column == 1 else f"{column} spaces"
 
 
 def _open_bracket(text: str) -> tuple[str, int] | None:

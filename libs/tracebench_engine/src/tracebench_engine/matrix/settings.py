@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import load_ref
-from tracebench_core.specs import Component, TaskSpec
+from tracebench_core.specs import Component, RunConfig, TaskSpec
 
 
 def known_names(spec: Component | TaskSpec) -> set[str] | None:
@@ -89,5 +89,7 @@ def _validated(ref: str, values: Mapping[str, Any], *, owner: str, where: str, h
 def _words(error: Any, model: type[BaseModel], owner: str) -> str:
     field = ".".join(str(part) for part in error["loc"]) or "settings"
     if error["type"] == "extra_forbidden":
-        return f"`{owner}` has no setting `{field}`.{did_you_mean(field, model.model_fields)}"
+        near = did_you_mean(field, model.model_fields)
+        top = f" `{field}` holds for all jobs and stands at the top of the config."
+        return f"`{owner}` has no setting `{field}`.{near or (top if field in RunConfig.model_fields else '')}"
     return f"`{field}` of `{owner}`: {error['msg']}, not {error['input']!r:.60}."

@@ -17,6 +17,8 @@ from tracebench_runs.storage.layout import RunLayout
 Verdict = Literal["match", "whole", "differs", "lost", "not chained"]
 """`whole` where no head was given, and nothing speaks against the run."""
 MAIN = "main"
+SHORT_HEAD = 16
+"""Digits of a head that are printed where a run ends: by these it is known again."""
 
 
 class Verified(NamedTuple):
@@ -46,7 +48,7 @@ def chain_words(chain: ChainEnd | None) -> str:
 
 
 def verify_run(run_dir: Path, *, head: str | None = None) -> Verified:
-    """Compare a run with the head that was kept of it, the SHA-256 of a line of its journal, and its files with the journal.
+    """Compare a run with a head kept of it (the SHA-256 of a line of its journal, or its beginning), and its files with the journal.
 
     The journal may have gone on since: every line up to the one of the head, and what those lines vouch for, has to be as it was.
 
@@ -77,7 +79,7 @@ def _beside(journal: Path, chain: ChainEnd, head: str | None) -> tuple[Verdict, 
         if place is None and prev_of(line) != before:
             return "differs", "a line of the journal does not follow the one before it"
         before = digest_of(line)
-        if before == head:
+        if head and before.startswith(head):
             place, since = before, 0
     if head is None:
         return "whole", f"the journal is whole up to its line {chain.n}"

@@ -17,7 +17,7 @@ from tracebench_engine.cli.results.report import compared, load_runs
 from tracebench_engine.cli.results.twin import verify_twins
 
 EXITS = {"match": 0, "whole": 0, "differs": 1, "lost": 1, "not chained": 3}
-_HEAD = re.compile(r"[0-9a-f]{64}")
+_HEAD = re.compile(r"[0-9a-f]{16,64}")
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def verify(
     *,
     head: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="For a run: the head that `run` and `show` printed, 64 hexadecimal digits."),
+        typer.Option(metavar="HEX", help="For a run: the head that `run` or `show` printed, or its first 16 digits."),
     ] = None,
     twin: Annotated[
         bool,
@@ -74,7 +74,7 @@ def _verify_run(run_dir: Path, *, head: str | None, as_json: bool) -> None:
     head = head.strip().lower() if head is not None else None
     if head is not None and _HEAD.fullmatch(head) is None:
         raise UsageError(
-            f"`{head[:80]}` is no head: it has 64 hexadecimal digits.",
+            f"`{head[:80]}` is no head: it has 64 hexadecimal digits, of which the first 16 will do.",
             hint=f"{output.command('show', run_dir)} prints the present one",
         )
     found = verify_run(run_dir, head=head)

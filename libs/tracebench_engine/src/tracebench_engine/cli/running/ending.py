@@ -46,15 +46,17 @@ def finish(summary: RunSummary, *, as_json: bool, verbose: bool = False) -> None
 
 def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
     """Print how a run ended, by what it is known again wherever it is, and what it says of its trainers."""
-    from tracebench_engine.api.records import chain_of, chain_words
+    from tracebench_engine.api.records import SHORT_HEAD, chain_of, chain_words
 
     run_dir = Path(summary.run_dir)
     state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
     if summary.stopped_by.startswith("cancelled"):
         state = summary.stopped_by
-    output.line(f"Run {state}: {summary.run_id}")
-    output.line(f"Head: {chain_words(chain_of(run_dir))}")
+    chain = chain_of(run_dir)
+    known_by = "not chained" if chain is None else f"head {chain.head[:SHORT_HEAD]}"
+    output.line(f"Run {state}: {summary.run_id} ({known_by})")
     if verbose:
+        output.line(f"Head: {chain_words(chain)}")
         for name, path in FILES.items():
             if (run_dir / path).exists():
                 output.line(f"{name}: {run_dir / path}")
