@@ -17,7 +17,7 @@ from tests.unit.analysis.runs import make_run
 
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.report.changed import marked
-from tracebench_analysis.report.lines import BELOW, HEIGHT, TOP, lines_svg
+from tracebench_analysis.report.lines import BELOW, HEIGHT, TOP, is_cut, lines_svg
 from tracebench_analysis.report.path import LONGEST, MOST, text_of
 from tracebench_analysis.report.story import About, render_story
 from tracebench_core.specs import BudgetState, Candidate
@@ -157,3 +157,18 @@ def test_an_axis_has_a_few_round_numbers_within_the_drawing(above: float, below:
     heights = [float(y) for y in re.findall(r'<line x1="\d+" x2="\d+" y1="([\d.]+)"', drawn.partition("<g><title>")[0])]
     assert 2 <= len(heights) <= 6
     assert all(TOP - 0.1 <= y <= HEIGHT - BELOW + 0.1 for y in heights)
+
+
+@given(st.floats(0, 1e3), st.floats(0, 1e3), st.booleans())
+def test_a_wide_band_never_presses_the_lines_flat(above: float, below: float, falls: bool) -> None:
+    end = -1.0 if falls else 1.0
+    rows = [
+        {"trainer": "a", "x": 0.0, "mean": 0.0, "low": 0.0, "high": 0.0},
+        {"trainer": "a", "x": 1.0, "mean": end, "low": end - below, "high": end + above},
+    ]
+    drawn = lines_svg(rows, across="evaluations", up="gain")
+    first, last = [float(place.split(",")[1]) for place in re.findall(r'<polyline points="([^"]+)"', drawn)[0].split()]
+    assert abs(first - last) >= (HEIGHT - BELOW - TOP) / 2 - 0.2
+    ends = sorted([0.0, end])
+    assert is_cut(rows) == (end - below < ends[0] - 0.5 or end + above > ends[1] + 0.5)
+    assert drawn.count('clip-path="url(#frame)"') == 1

@@ -27,7 +27,9 @@ STYLE = """<style>
 [data-testid=stMultiSelect] span[title]{color:#fff!important}
 [data-testid=stBaseButton-primary]{background:#00598C!important;color:#fff!important}
 [data-testid=stCaptionContainer] code{color:inherit!important;opacity:1!important}
-@media(max-width:640px){.stMainBlockContainer{padding-left:1rem;padding-right:1rem}}
+@media(max-width:640px){.stMainBlockContainer{padding-left:1rem;padding-right:1rem}
+.st-key-filters .stHorizontalBlock{display:grid;grid-template-columns:1fr 1fr;gap:.5rem 1rem}
+.st-key-filters .stColumn{width:auto;min-width:0}.st-key-filters .stColumn:first-child{grid-column:1/-1}}
 </style>"""
 """What stands on the colour of the theme is told from it in light and in dark; a narrow screen loses nothing to its margins."""
 STATUS_MARKS = {

@@ -23,15 +23,15 @@ def lines_svg(rows: Sequence[Row], *, across: str, up: str) -> str:
     by_trainer: dict[str, list[Row]] = {}
     for row in rows:
         by_trainer.setdefault(row["trainer"], []).append(row)
-    low = min([0.0, *(row["low"] for row in rows)])
-    high = max([1e-9, *(row["high"] for row in rows)])
+    low, high = shown_range(rows)
     most = max([1e-9, *(row["x"] for row in rows)])
     wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BELOW
 
     def place(x: float, y: float) -> str:
         return f"{LEFT + x / most * wide:.1f},{TOP + (high - y) / (high - low) * tall:.1f}"
 
-    parts = [_axes(low, high, most, across, up)]
+    frame = f'<rect x="{LEFT}" y="{TOP}" width="{wide}" height="{tall}"/>'
+    parts = [f'<clipPath id="frame">{frame}</clipPath>', _axes(low, high, most, across, up)]
     legend = []
     for number, (name, own) in enumerate(by_trainer.items()):
         color = COLORS[number % len(COLORS)]
@@ -42,7 +42,8 @@ def lines_svg(rows: Sequence[Row], *, across: str, up: str) -> str:
         line = [place(row["x"], row["mean"]) for row in points]
         stroke = f'fill="none" stroke="{color}" stroke-width="2.4" stroke-dasharray="{dash}"'
         parts.append(
-            f'<g><title>{html.escape(name)}</title><polygon points="{" ".join(edge)}" fill="{color}" fill-opacity="0.15"/>'
+            f"<g><title>{html.escape(name)}</title>"
+            f'<polygon points="{" ".join(edge)}" fill="{color}" fill-opacity="0.15" clip-path="url(#frame)"/>'
             f'<polyline points="{" ".join(line)}" {stroke}/></g>'
         )
         key = f'<svg viewBox="0 0 26 8" aria-hidden="true"><line x1="1" x2="25" y1="4" y2="4" {stroke}/></svg>'
@@ -54,6 +55,21 @@ def lines_svg(rows: Sequence[Row], *, across: str, up: str) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(up)}" id="curves" data-most="{most:g}">'
         f'{"".join(parts)}{now}</svg><ul class="legend">{listed}</ul>'
     )
+
+
+def shown_range(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return what the axis shows: all means and 0, and of the bands so much that the lines still take half of the height; all of them where lines are flat."""
+    means = [0.0, *(row["mean"] for row in rows)]
+    beyond = (max(means) - min(means)) / 2
+    low = min([0.0, *(row["low"] for row in rows)])
+    high = max([1e-9, *(row["high"] for row in rows)])
+    return (max(low, min(means) - beyond), min(high, max(means) + beyond)) if beyond else (low, high)
+
+
+def is_cut(rows: Sequence[Row]) -> bool:
+    """Tell whether a band reaches beyond what the axis shows."""
+    low, high = shown_range(rows)
+    return any(row["low"] < low or row["high"] > high for row in rows)
 
 
 def _axes(low: float, high: float, most: float, across: str, up: str) -> str:

@@ -19,7 +19,7 @@ from tracebench_analysis.figures.tracks import Tracks
 from tracebench_analysis.figures.views import best_jobs
 from tracebench_analysis.report.changed import marked
 from tracebench_analysis.report.html import PAGE_STYLE, embedded, table
-from tracebench_analysis.report.lines import lines_svg
+from tracebench_analysis.report.lines import is_cut, lines_svg
 from tracebench_analysis.report.path import Path, path_of
 from tracebench_analysis.report.sections import amount, brief_leaderboard, number
 from tracebench_analysis.report.viewed import data_uri
@@ -91,6 +91,7 @@ def _curves(run: Run, comparison: Comparison) -> str:
         "How good the best candidate is after so many evaluations: 0 is the initial candidate, 1 the best that any job found. "
         "Lines are means over seeds, bands their 95 % intervals."
     )
+    told += " Where a band is wider than the picture, it is cut off." if is_cut(rows) else ""
     return f'<h2>Who finds better candidates</h2>{drawn}<p class="note">{html.escape(told)}</p>'
 
 

@@ -74,10 +74,13 @@ def find_slip(text: str, upto: int) -> Slip | None:
 
 def _shifted(lines: list[str]) -> Slip | None:
     """Return the field that stands in another column than its neighbours: the last line, or the first one of the file before it."""
-    fields = [(number, *found.groups()) for number, line in enumerate(lines, 1) if (found := _FIELD.match(line))]
-    if len(fields) < 2 or fields[-1][0] != len(lines):  # noqa: PLR2004 - there is no neighbour
+    columns = [
+        (number, len(found[1]) + len(found[2]), found[4] or "")
+        for number, line in enumerate(lines, 1)
+        if (found := _FIELD.match(line))
+    ]
+    if len(columns) < 2 or columns[-1][0] != len(lines):  # noqa: PLR2004 - there is no neighbour
         return None
-    columns = [(number, len(indent) + len(dash), value) for number, indent, dash, _, value in fields]
     (number, column, _), above = columns[-1], columns[:-1]
     first = above[0]
     if column < first[1]:

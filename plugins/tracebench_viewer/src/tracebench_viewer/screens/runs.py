@@ -38,7 +38,7 @@ def draw() -> None:
 
 def _filter(runs: list[dict[str, Any]]) -> Filter:
     shelf = parts.shelf()
-    boxes = st.columns([2, 2, 2, 2, 1.5])
+    boxes = st.container(key="filters").columns([2, 2, 2, 2, 1.5])
     text = boxes[0].text_input("Name", placeholder="part of a run's name", key="filter-text")
     found = {
         name: boxes[i].multiselect(
