@@ -58,7 +58,8 @@ def lines_svg(rows: Sequence[Row], *, across: str, up: str) -> str:
 
 
 def shown_range(rows: Sequence[Row]) -> tuple[float, float]:
-    """Return what the axis shows: all means and 0, and of the bands so much that the lines still take half of the height; all of them where lines are flat."""
+    """Return what the axis shows: all means and 0, and of the bands so much that the lines still take half of the height; all of
+    them where lines are flat."""
     means = [0.0, *(row["mean"] for row in rows)]
     beyond = (max(means) - min(means)) / 2
     low = min([0.0, *(row["low"] for row in rows)])
