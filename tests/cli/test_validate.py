@@ -247,6 +247,22 @@ def test_a_task_that_runs_candidates_in_the_job_is_warned_of(cli: Cli, config: P
     ]
 
 
+def test_what_a_task_warns_of_when_it_is_opened_is_told(cli: Cli, config: Path, plugin_path: Install) -> None:
+    warning = 'import logging; logging.getLogger(__name__).warning("its data are of %s", 1999)'
+    build = f"from tracebench_engine.builtin.tasks.numeric import build_one; {warning}; return build_one()"
+    source = BROKEN_TASK.replace('raise OSError("no data")', build).replace("broken", "old")
+    env = plugin_path("mine", source, group="tracebench", entry="mine", target="mine")
+    config.write_text("tasks: [mine:old, internal:numeric_param]\ntrainers: [NoOp]\n")
+
+    done = cli("validate", "--config", "c.yaml", "--strict", env={**env, "TRACEBENCH_PLUGINS": "mine"})
+
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if line.startswith("[WARN]")] == [
+        "[WARN] mine:old: its data are of 1999"
+    ]
+    assert any(line.startswith("[OK] mine:old") for line in done.stdout.splitlines())
+
+
 def test_bench_leaves_the_other_suites_out(cli: Cli, config: Path) -> None:
     config.write_text("tasks: [internal:numeric_param, trace_examples:greeting_stub]\ntrainers: [NoOp]\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import PluginHost
@@ -120,22 +121,45 @@ class Trials:
 
 
 def try_task(host: PluginHost, task_id: str, options: Mapping[str, Any], *, trainable: bool) -> Check:
-    """Try one task in this process."""
+    """Try one task in this process; what its suite warns of meanwhile is the message of a sound one."""
     try:
-        opened = open_task(host, task_id, eval_kwargs=options)
-        try:
-            problems = opened.self_check()
-        finally:
-            opened.close()
-        if problems:
-            return Check("FAIL", task_id, "; ".join(problems))
-        return _measured_once(host, task_id, options)
+        with _Warnings(host.task(task_id).loader) as warnings:
+            opened = open_task(host, task_id, eval_kwargs=options)
+            try:
+                problems = opened.self_check()
+            finally:
+                opened.close()
+            if problems:
+                return Check("FAIL", task_id, "; ".join(problems))
+            check = _measured_once(host, task_id, options)
+        return check._replace(message="; ".join(warnings.words)) if check.level == "OK" else check
     except MissingRequirementError as err:
         return Check("SKIP", task_id, f"{err} {err.hint}".strip())
     except TraceBenchError as err:
         return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
     except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
         return Check("FAIL", task_id, describe_error(err))
+
+
+class _Warnings(logging.Handler):
+    """Hears what the package of a task's loader warns of, each once."""
+
+    def __init__(self, loader: str) -> None:
+        super().__init__(logging.WARNING)
+        self.words: list[str] = []
+        self._log = logging.getLogger(loader.partition(":")[0].partition(".")[0])
+
+    def __enter__(self) -> Self:
+        self._log.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._log.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep its words."""
+        if (words := record.getMessage()) not in self.words:
+            self.words.append(words)
 
 
 def _measured_once(host: PluginHost, task_id: str, options: Mapping[str, Any]) -> Check:

@@ -92,6 +92,8 @@ def _tried(chosen: Sequence[TaskChoice], trials: Trials | None, host: PluginHost
             yield Check("OK", choice.id)
         else:
             check = trials.try_task(choice.id, choice.options, trainable=choice.spec.trainable)
+            if check.level == "OK" and check.message:
+                yield Check("WARN", choice.id, check.message)
             yield check if check.level != "OK" else _calibrated(check, choice, host)
 
 
