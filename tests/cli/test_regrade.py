@@ -133,6 +133,21 @@ def test_one_judge_makes_runs_of_two_versions_comparable(cli: Cli, env: Mapping[
     assert any("in all 8 jobs, 4 of them regraded" in words for words in document["judged"])
 
 
+def test_a_later_score_that_the_journal_never_saw_counts_for_nothing(
+    cli: Cli, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert cli("regrade", "first", "--task", "mine:near", env=env).returncode == 0
+    before = cli("compare", "first", "--json", env=env).stdout
+    kept = tmp_path / "runs" / "first" / "regrades.jsonl"
+    last = json.loads(kept.read_bytes().splitlines()[-1])
+    for event in last["scored"]:
+        event["score"] = 1e6
+    with kept.open("a") as log:
+        log.write(json.dumps(last) + "\n")
+
+    assert cli("compare", "first", "--json", env=env).stdout == before
+
+
 def test_a_later_score_that_was_changed_is_refused(cli: Cli, env: Mapping[str, str], tmp_path: Path) -> None:
     assert cli("regrade", "first", "--task", "mine:near", env=env).returncode == 0
     kept = tmp_path / "runs" / "first" / "regrades.jsonl"

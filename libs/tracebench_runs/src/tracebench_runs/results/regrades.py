@@ -35,16 +35,22 @@ def append_regrades(layout: RunLayout, regrades: Iterable[Regrade]) -> Iterator[
 
 
 def read_regrades(layout: RunLayout, *, trust: Trust) -> list[Regrade]:
-    """Return all lines in their order; one that a crash cut short, or that cannot be read, is left out.
+    """Return the lines that the journal vouches for, in their order; one that cannot be read is left out.
+
+    What stands behind them was cut short by a crash, or is nobody's. A file that was never sealed is of an older version, and read whole.
 
     Raises:
         RunDirError: when they are not what the journal sealed.
     """
     name = layout.regrades.relative_to(layout.path).as_posix()
-    if not trust.is_intact(layout, name, trust.seals.get(name)):
+    if not trust.is_intact(layout, name, seal := trust.seals.get(name)):
         raise damaged(layout, layout.regrades)
-    found = []
+    seal = trust.accepted.get(name, seal)
+    found, end = [], 0
     for line in iter_lines(layout.regrades) if layout.regrades.is_file() else ():
+        end += len(line) + 1
+        if seal is not None and end > seal.size:
+            break
         try:
             found.append(Regrade.model_validate_json(line))
         except ValidationError:
