@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 import threading
 
 import pytest
@@ -14,6 +15,7 @@ from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.events.states import write_states
 from tracebench_runs.events.writer import EventWriter
+from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord, Journal
 from tracebench_runs.journal.trust import end_records, finished_jobs, is_settled, read_trust
 from tracebench_runs.results.results import write_result
@@ -293,3 +295,18 @@ def test_a_journal_is_continued_behind_a_long_line(run):
     trust = read_trust(run)
     assert trust.restarted == {"a", "b"}
     assert (trust.damage, trust.torn) == ([], ["journal-main.jsonl"])
+
+
+def test_ends_are_let_go_of_at_once_however_many_there_are() -> None:
+    ends = Ends()
+    for number in range(200):
+        ends[str(number)] = EndRecord(str(number), "ok", "0" * 64, Seal(number, "1" * 64))
+    calls: list[str] = []
+    sys.setprofile(lambda frame, event, _arg: calls.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        ends.clear()
+    finally:
+        sys.setprofile(None)
+
+    assert len(ends) == 0
+    assert calls == ["clear"]
