@@ -32,7 +32,28 @@ PLACES = ("pyproject.toml", "libs/*/pyproject.toml", "plugins/*/pyproject.toml")
 LEFT = (".git", ".venv", ".tools", "runs", "dist", "site", "__pycache__")
 """What no copy of the checkout needs."""
 FOREIGN = "plugins/tracebench_trainers_ext/tests"
+FRAMES = ("tests/unit/store/test_frames_and_export.py", "", "")
 TESTS: dict[str, tuple[str, str, str]] = {
+    "packaging": ("tests/unit/plugins/test_registry.py", "", ""),
+    "pluggy": ("tests/unit/plugins/test_registry.py", "", ""),
+    "pydantic": ("tests/unit/config", "", ""),
+    "numpy": ("tests/unit/analysis", "", ""),
+    "backports-zstd": ("tests/unit/analysis/test_logs.py", "", ""),
+    "altair": ("tests/unit/analysis/test_report.py", "", ""),
+    "vl-convert-python": ("tests/unit/analysis/test_report.py", "", ""),
+    "pyyaml": ("tests/unit/config", "", ""),
+    "rich": ("tests/cli/test_validate.py", "", "not missing_key"),
+    "typer": ("tests/cli/test_validate.py", "", "not missing_key"),
+    "tensorboardX": ("tests/engine/test_loggers.py", "", ""),
+    "pandas": FRAMES,
+    "pyarrow": FRAMES,
+    "polars": FRAMES,
+    "duckdb": FRAMES,
+    "pytest": ("tests/unit/testing", "", ""),
+    "aiohttp": ("tests/llm", "", ""),
+    "httptools": ("tests/llm", "", ""),
+    "starlette": ("tests/llm", "", ""),
+    "uvicorn": ("tests/llm", "", ""),
     "alembic": ("plugins/tracebench_trackers/tests", "trackers", ""),
     "datasets": ("plugins/tracebench_hfqa/tests/test_hub.py", "datasets", ""),
     "huggingface-hub": ("plugins/tracebench_hfqa/tests/test_hub.py", "datasets", ""),
@@ -50,6 +71,11 @@ TESTS: dict[str, tuple[str, str, str]] = {
     "nevergrad": (f"{FOREIGN}/test_twins.py", "trainers_ext", "Nevergrad"),
 }
 """By library: tests, the heavy group that they are of, and which of them (`-k`). Others: all tests of the plugin that pins it."""
+
+
+def trial_of(pin: Pin) -> tuple[str, str, str]:
+    """Return which tests try a pin."""
+    return TESTS.get(pin.name, (str(pin.home / "tests"), "", ""))
 
 
 class Pin(NamedTuple):
@@ -101,7 +127,7 @@ def tried(pin: Pin, folder: Path) -> tuple[str, str]:
         return "", f"not installed: {made}"
     ask = f"import importlib.metadata as m; print(m.version({pin.name!r}))"
     version = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False).stdout.strip()
-    where, group, which = TESTS.get(pin.name, (str(pin.home / "tests"), "", ""))
+    where, group, which = trial_of(pin)
     environ = os.environ | {"TRACEBENCH_HEAVY": group, "PATH": f"{python.parent}:{os.environ['PATH']}"}
     asked = [
         str(python),
