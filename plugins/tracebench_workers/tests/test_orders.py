@@ -76,6 +76,13 @@ def test_a_worker_that_is_ended_says_that_it_leaves(hub: Hub, worker: subprocess
     joined(hub)
     worker.terminate()
     assert hub.told.get(timeout=60).what == "left"
+    assert worker.wait(60) == 130  # what placed it must not take its work for done
+
+
+def test_a_worker_whose_run_is_over_has_done_its_work(hub: Hub, worker: subprocess.Popen[bytes]) -> None:
+    joined(hub)
+    hub.close()
+    assert worker.wait(60) == 0
 
 
 def hello(hub: Hub, **more: Any) -> dict[str, Any]:

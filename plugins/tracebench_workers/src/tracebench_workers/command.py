@@ -16,6 +16,7 @@ from tracebench_engine.api.console import output
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 VARIABLE = "TRACEBENCH_TICKET"
+INTERRUPTED = 130
 
 
 @app.command()
@@ -32,7 +33,7 @@ def worker(
 ) -> None:
     """Run jobs on this machine for a run that is elsewhere. It must serve workers; ends when the run is over.
 
-    Files that the run's config names, such as tasks and trainers of your own, are looked for in the folder where this is started.
+    Exits 130 when it is told to end before that (Ctrl-C, SIGTERM), so that whatever placed it can place another. Files that the run's config names, such as tasks and trainers of your own, are looked for in the folder where this is started.
     """
     from tracebench_workers.member import Member  # noqa: PLC0415 - every command imports this module for its help
     from tracebench_workers.ticket import Ticket  # noqa: PLC0415
@@ -41,11 +42,13 @@ def worker(
     member = Member(Ticket.parse(told), jobs=jobs, name=name, root=root, folder=Path.cwd(), session=session.strip())
     if own:
         threading.Thread(target=_watch_input, args=(member.stop,), daemon=True).start()
-    why, is_refused = member.work()
-    if is_refused:
-        raise UsageError(f"The run does not take this worker: {why}.")
+    left = member.work()
+    if left.is_refused:
+        raise UsageError(f"The run does not take this worker: {left.why}.")
     if not own:  # the log of its run is closed
-        output.note(f"This worker is done: {why}.")
+        output.note(f"This worker is done: {left.why}.")
+    if left.is_told:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _watch_input(stop: Callable[[str], None]) -> None:

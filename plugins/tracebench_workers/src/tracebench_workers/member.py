@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracebench_core.contracts import Executor
 from tracebench_core.specs import ExecutorSetting, JobOrder
@@ -36,6 +36,16 @@ class OnePhase(JobOrder):
 
     def next_phase(self, exit_: str, detail: str) -> None:
         """Let no phase follow here."""
+
+
+class Left(NamedTuple):
+    """How a worker left its run."""
+
+    why: str
+    is_refused: bool = False
+    """It was never let in."""
+    is_told: bool = False
+    """It was told to end before the run was over."""
 
 
 class Member:
@@ -64,8 +74,8 @@ class Member:
         self._is_refused = False
         self._asked = ""
 
-    def work(self) -> tuple[str, bool]:
-        """Work until the run is over; return why it ended, and whether it was never let in."""
+    def work(self) -> Left:
+        """Work until the run is over, or until told to end."""
         for asked in (signal.SIGTERM, signal.SIGINT):
             signal.signal(asked, self._stop)
         self._line.start()
@@ -77,11 +87,11 @@ class Member:
                     self._serve(self._setting.model_copy(update={"run_dir": str(here / "run")}), here)
             except KeyboardInterrupt:
                 self._line.leave(self._asked or "it was told to end")
-                return self._asked or "it was told to end", False
+                return Left(self._asked or "it was told to end", is_told=True)
             except BaseException as err:
                 self._line.leave(f"it broke, {type(err).__name__}: {err}")
                 raise
-        return self._over, self._is_refused
+        return Left(self._over, is_refused=self._is_refused)
 
     def stop(self, why: str) -> None:
         """End as by SIGTERM, from any thread."""
