@@ -33,7 +33,8 @@ def worker(
 ) -> None:
     """Run jobs on this machine for a run that is elsewhere. It must serve workers; ends when the run is over.
 
-    Exits 130 when it is told to end before that (Ctrl-C, SIGTERM), so that whatever placed it can place another. Files that the run's config names, such as tasks and trainers of your own, are looked for in the folder where this is started.
+    Exits 130 when it is told to end before that (Ctrl-C, SIGTERM), so that whatever placed it can place another.
+    Files that the run's config names, such as tasks and trainers of your own, are looked for in the folder where this is started.
     """
     from tracebench_workers.member import Member  # noqa: PLC0415 - every command imports this module for its help
     from tracebench_workers.ticket import Ticket  # noqa: PLC0415
