@@ -309,3 +309,19 @@ def test_the_ticket_is_for_its_owner_and_through_no_link(tmp_path: Path) -> None
     assert other.read_text() == "kept"
     assert (tmp_path / "ticket").read_text() == "secret\n"
     assert (tmp_path / "ticket").lstat().st_mode & 0o177777 == 0o100600
+
+
+def test_a_worker_that_finds_no_run_says_so_by_its_exit_code(hub: Hub, tmp_path: Path) -> None:
+    hub.close()
+    soon = "import runpy, tracebench_workers.line as line; line.FIRST_SECONDS = 0.5; "
+    soon += "runpy.run_module('tracebench_workers', run_name='__main__')"
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", soon],
+        cwd=tmp_path,
+        env={**os.environ, "TRACEBENCH_TICKET": str(hub.ticket)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (found.returncode, "There is no run to work for: no run answers" in found.stderr) == (3, True), found.stderr

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_engine.api.console import output
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -44,11 +44,13 @@ def worker(
     if own:
         threading.Thread(target=_watch_input, args=(member.stop,), daemon=True).start()
     left = member.work()
-    if left.is_refused:
+    if left.ending == "refused":
         raise UsageError(f"The run does not take this worker: {left.why}.")
+    if left.ending == "absent":
+        raise MissingRequirementError(f"There is no run to work for: {left.why}.")
     if not own:  # the log of its run is closed
         output.note(f"This worker is done: {left.why}.")
-    if left.is_told:
+    if left.ending == "told":
         raise typer.Exit(INTERRUPTED)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 import time
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from tracebench_workers.frames import BEATS, FENCE, Ear, NotTheRunError, Post, connect, pump, send
 from tracebench_workers.ticket import Ticket
@@ -26,6 +26,10 @@ class Order(NamedTuple):
     body: bytes = b""
 
 
+Ending = Literal["over", "refused", "absent", "told"]
+"""The run is over; it did not let the worker in; it does not answer, or no longer; the worker was told to end."""
+
+
 class Listener(Protocol):
     """Whoever is at work here; called in the line's thread, and only `check` may take its time."""
 
@@ -37,7 +41,7 @@ class Listener(Protocol):
         """End an order."""
         ...
 
-    def over(self, why: str, *, is_refused: bool) -> None:
+    def over(self, why: str, ending: Ending) -> None:
         """End all."""
         ...
 
@@ -102,12 +106,16 @@ class Line:
         try:
             self._loop.run_until_complete(self._stay())
         except Exception as err:  # noqa: BLE001 - a worker whose line is broken has to end its jobs
-            self._end(f"the line to the run broke: {type(err).__name__}: {err}")
+            self._end(f"the line to the run broke: {type(err).__name__}: {err}", "absent")
 
-    def _end(self, why: str, *, is_refused: bool = False) -> None:
+    def _end(self, why: str, ending: Ending) -> None:
         if not self._is_over:
             self._is_over = True
-            self._listener.over(why, is_refused=is_refused)
+            self._listener.over(why, ending)
+
+    @property
+    def _by_its_run(self) -> Ending:
+        return "refused" if self._lease is None else "over"
 
     async def _stay(self) -> None:
         relay = await asyncio.start_server(self._relay, "127.0.0.1", 0)
@@ -119,7 +127,7 @@ class Line:
             except NotTheRunError:
                 self._end(
                     ANOTHER,
-                    is_refused=self._lease is None,
+                    self._by_its_run,
                 )
             except (OSError, TimeoutError) as err:
                 self._give_up(err)
@@ -134,7 +142,7 @@ class Line:
     def _give_up(self, err: Exception) -> None:
         if self._lease is None and time.monotonic() - self._answered > FIRST_SECONDS:
             where = f"{self._ticket.host}:{self._ticket.port}"
-            self._end(f"no run answers at {where}: {err or type(err).__name__}", is_refused=True)
+            self._end(f"no run answers at {where}: {err or type(err).__name__}", "absent")
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         post, ear = Post(writer), Ear(reader, heard=self._hears)
@@ -150,7 +158,7 @@ class Line:
                 post.send({"lacks": lacks} if lacks else {"fits": True})
                 if lacks:
                     await post.flush()
-                    self._end(lacks, is_refused=True)
+                    self._end(lacks, "refused")
                     break
                 self._lease, self._answered, self._post = float(words["lease"]), time.monotonic(), post
             else:
@@ -178,7 +186,7 @@ class Line:
         elif "ack" in words:
             self._outbox.pop(words["ack"], None)
         elif "over" in words:
-            self._end(str(words["over"]), is_refused=self._lease is None)
+            self._end(str(words["over"]), self._by_its_run)
 
     async def _beat(self) -> None:
         while True:
@@ -193,7 +201,7 @@ class Line:
         while True:
             await asyncio.sleep(AGAIN)
             if self._lease is not None and time.monotonic() - self._answered > FENCE * self._lease:
-                self._end(f"the run has not answered for {FENCE * self._lease:g} s")
+                self._end(f"the run has not answered for {FENCE * self._lease:g} s", "absent")
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

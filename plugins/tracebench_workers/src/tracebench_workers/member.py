@@ -20,7 +20,7 @@ from tracebench_engine.api import load_ref, open_host
 from tracebench_engine.api.executors import job_environ
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_workers.fitting import boot, lacking
-from tracebench_workers.line import Line, Order
+from tracebench_workers.line import Ending, Line, Order
 from tracebench_workers.parcels import OWN_FAULTS, ParcelError, pack, unpack
 from tracebench_workers.sandboxes import Sandboxes
 from tracebench_workers.ticket import Ticket
@@ -42,10 +42,7 @@ class Left(NamedTuple):
     """How a worker left its run."""
 
     why: str
-    is_refused: bool = False
-    """It was never let in."""
-    is_told: bool = False
-    """It was told to end before the run was over."""
+    ending: Ending
 
 
 class Member:
@@ -71,7 +68,7 @@ class Member:
         self._cancelled: set[int] = set()
         self._local: Executor | None = None
         self._over = ""
-        self._is_refused = False
+        self._ending: Ending = "over"
         self._asked = ""
 
     def work(self) -> Left:
@@ -87,11 +84,11 @@ class Member:
                     self._serve(self._setting.model_copy(update={"run_dir": str(here / "run")}), here)
             except KeyboardInterrupt:
                 self._line.leave(self._asked or "it was told to end")
-                return Left(self._asked or "it was told to end", is_told=True)
+                return Left(self._asked or "it was told to end", "told")
             except BaseException as err:
                 self._line.leave(f"it broke, {type(err).__name__}: {err}")
                 raise
-        return Left(self._over, is_refused=self._is_refused)
+        return Left(self._over, self._ending)
 
     def stop(self, why: str) -> None:
         """End as by SIGTERM, from any thread."""
@@ -121,9 +118,9 @@ class Member:
             if known == number and self._local is not None:
                 self._local.cancel(job_id)
 
-    def over(self, why: str, *, is_refused: bool) -> None:
+    def over(self, why: str, ending: Ending) -> None:
         """See `Listener`."""
-        self._over, self._is_refused = why, is_refused
+        self._over, self._ending = why, ending
         for number in [*self._numbers.values()]:
             self.cancel(number)
 
