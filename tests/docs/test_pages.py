@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from tests.whole import HEAVY, one_in
 
 from tracebench_core.specs import ModelConfig, RunConfig
+from tracebench_core.specs.run import TrainerEntry
 from tracebench_engine.api import plan
 from tracebench_engine.cli.app import app
 from tracebench_engine.cli.results import compare, show, standings
@@ -147,6 +148,25 @@ def test_the_config_reference_names_every_field(model: type[BaseModel]) -> None:
         else set()
     )
     assert [name for name in model.model_fields if f"| `{name}` |" not in section and name not in linked] == []
+
+
+@pytest.mark.parametrize("model", [RunConfig, ModelConfig, *MODELS], ids=lambda model: model.__name__)
+def test_the_config_reference_tells_the_defaults_that_hold(model: type[BaseModel]) -> None:
+    text = (ROOT / "docs/reference/config.md").read_text()
+    heading = "Run" if model is RunConfig else model.__name__
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \|[^|]*\| `([^`|]*)` \|", section, re.MULTILINE))
+
+    assert {field: default for field, default in told.items() if default != written(model, field)} == {}
+
+
+def written(model: type[BaseModel], field: str) -> str:
+    """Return a field's default as a config would write it."""
+    default = model.model_fields[field].get_default(call_default_factory=True)
+    if isinstance(default, tuple):
+        entries = (entry.id if isinstance(entry, TrainerEntry) else str(entry) for entry in default)
+        return f"[{', '.join(entries)}]"
+    return str(default).lower() if isinstance(default, bool) else str(default) if default != "" else '""'
 
 
 def test_the_command_reference_names_every_command_and_option() -> None:

@@ -27,10 +27,11 @@ class Budget(Spec):
     """Prompt and completion tokens together."""
     usd: float | None = Field(default=None, ge=0)
     seconds: float | None = Field(default=None, ge=0)
-    """Wall time of training from its first evaluation or model call (or its first minute) on, without the engine's own scoring."""
+    """Wall time of training, without the engine's own scoring. It counts from the first evaluation or model call on, and after a minute at
+    the latest."""
 
     strict: bool = False
-    """Let no call begin that could pass a cap on tokens or USD at the worst: a token for each byte sent, and the longest answer."""
+    """Refuse every call that could pass a cap on tokens or USD in the worst case: a token for each byte sent, and the longest answer."""
 
     def caps(self) -> dict[Axis, float]:
         """Return the axes that are capped, with their caps."""

@@ -26,36 +26,36 @@ class ModelConfig(Spec):
     """How one role's model is reached."""
 
     provider: str | None = None
-    """As litellm names it; told from the model's name when None."""
+    """The provider by its name in litellm. By default it follows from the model's name."""
     model: str | None = None
-    """The model's name at the provider; `$TRACE_LITELLM_MODEL` when None."""
+    """The model's name at the provider. By default `$TRACE_LITELLM_MODEL`."""
     base_url: str | None = Field(default=None, pattern=r"^https?://")
     """Address of a server that speaks OpenAI's API, ending in `/v1`."""
     api_key_env: str | None = None
     """The *name* of the variable that holds the key. Keys themselves have no place in a config."""
     temperature: float | None = None
-    """Of every call that asks for none itself."""
+    """For calls that set none themselves."""
     max_tokens: int | None = Field(default=None, gt=0)
-    """Of one completion; where none is set and tokens or USD are capped, 4096."""
+    """The longest answer to one call. By default 4096 if tokens or USD are capped, else no limit of ours."""
     api_version: str | None = None
-    """Of the provider's API, where it has several, as Azure has."""
+    """The version of the provider's API, where there are several, as with Azure."""
     region: str | None = None
-    """Of a cloud: AWS's and OCI's region, Vertex AI's location."""
+    """The region of a cloud: for AWS and OCI, and the location for Vertex AI."""
     project: str | None = None
-    """Of a cloud: Vertex AI's or watsonx's project."""
+    """The project at a cloud, for Vertex AI and watsonx."""
     extra_headers: dict[str, str] = {}
     """Headers of every request, each with the *name* of the variable that holds its value."""
     top_p: float | None = Field(default=None, ge=0, le=1)
-    """Of every call that asks for none itself."""
+    """For calls that set none themselves."""
     seed: int | None = None
-    """Of every call that asks for none itself; not every model heeds it."""
+    """For calls that set none themselves; not every model heeds it."""
     reasoning_effort: str | None = None
-    """Of every call that asks for none itself, such as `low`; not every model heeds it."""
+    """For calls that set none themselves, such as `low`; not every model heeds it."""
     prompt_cache: bool | None = None
     """Let the provider keep the beginning of prompts: marked where it wants a mark, left to it where it does so by itself. `false` takes
     callers' marks away."""
     extra_body: dict[str, JsonValue] = {}
-    """Fields that every request carries besides, such as `top_k: 20`."""
+    """Further fields of every request, such as `top_k: 20`."""
 
     @field_validator("model", "provider")
     @classmethod
@@ -139,7 +139,7 @@ class LLMConfig(ModelConfig):
     max_concurrency: int = Field(default=16, gt=0)
     """Calls under way at a time, over all jobs."""
     requests_per_minute: float | None = Field(default=None, gt=0)
-    """Over all jobs; no limit when None."""
+    """Over all jobs. By default there is no limit."""
     record: bool = False
     """Keep every exchange, so that `mode: replay` can repeat the run without a model."""
     cache: Literal["off", "run", "shared"] = "off"
@@ -152,6 +152,6 @@ class LLMVariant(ModelConfig):
     """One column of the matrix: what of `llm` its jobs have otherwise. Roles are laid over `llm.roles`, field by field."""
 
     name: str | None = Field(default=None, min_length=1, max_length=80, pattern=r"^\S(.*\S)?$")
-    """What tables call it; made of its fields when None."""
+    """What tables call it. By default the name is made of its fields."""
     roles: dict[Role, RoleConfig] = {}
     """What differs for single roles."""

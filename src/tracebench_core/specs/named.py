@@ -15,9 +15,9 @@ class Price(Spec):
     prompt: float = Field(ge=0)
     completion: float = Field(ge=0)
     cached: float | None = Field(default=None, ge=0)
-    """For prompt tokens read from the provider's cache; the prompt price when None."""
+    """For prompt tokens read from the provider's cache. By default the prompt price."""
     written: float | None = Field(default=None, ge=0)
-    """For prompt tokens written to the provider's cache; the prompt price when None."""
+    """For prompt tokens written to the provider's cache. By default the prompt price."""
 
 
 class PluginsConfig(Spec):

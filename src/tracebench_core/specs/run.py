@@ -28,7 +28,7 @@ class InitialFrom(Spec):
     run: str
     """The run, by its folder or by its name in `runs_dir`."""
     job: str | None = Field(default=None, min_length=1)
-    """The job, by its id or the beginning of it; when None, the run's only job of this task."""
+    """The job, by its id or the beginning of it. By default the run's only job of this task."""
     take: Literal["best", "front"] = "best"
     """Its best candidate, or all that no other dominates, on a task with several objectives."""
 
@@ -104,7 +104,7 @@ class TrainerEntry(Spec):
     """By setting, the values or the range that it takes; all combinations, crossed with `params_variants`. A setting of the
     proposer is written `optimizer_kwargs.<name>`."""
     optimizer: str | None = None
-    """The proposer inside the trainer; the trainer's own choice when None."""
+    """The proposer inside the trainer. By default the trainer's own choice."""
     optimizer_kwargs: dict[str, Any] = {}
     """Settings of the proposer."""
     guide: str | None = None
@@ -133,7 +133,7 @@ class ProgramsConfig(Spec):
     """What one program of a trainer, with all that it starts, may use."""
 
     processes: int | None = Field(default=4096, ge=16)
-    """Processes and threads at a time; no limit when None."""
+    """Processes and threads at a time; `null` for no limit."""
     memory_mb: int | None = Field(default=None, gt=0)
     """Megabytes: of all together where this user may make control groups, else what each process has to itself, without memory that it
     shares and files in memory; no limit when None."""
@@ -174,7 +174,7 @@ class RunConfig(Spec):
     """A run: the matrix, the budgets, the models, and where results go."""
 
     run_id: str | None = None
-    """Name of the run's folder; made of the time and a hash of the config when None."""
+    """Name of the run's folder. By default it is made of the time and a hash of the config."""
     runs_dir: str = "runs"
     """The folder that holds all runs."""
     share: Literal["private", "group", "world"] = "private"
@@ -191,7 +191,7 @@ class RunConfig(Spec):
     """How many examples one job evaluates at a time; changes nothing but time."""
     salt: str | None = Field(default=None, repr=False)
     """What generated instances of validation and test are drawn from: `NEW` secrets for this run alone, those that follow from 32 or more
-    hex digits, or a `public` seed, so that anybody can compute them. When None: two secrets that all runs of `runs_dir` share."""
+    hex digits, or a `public` seed, so that anybody can compute them. By default two secrets that all runs of `runs_dir` share."""
     fail_fast: bool = False
     """Start no further job once one has failed."""
     retries: RetriesConfig = RetriesConfig()
@@ -199,12 +199,12 @@ class RunConfig(Spec):
     resume: Resume = "auto"
     """How to treat jobs that an earlier start finished: `auto` skips them, `failed` runs those again that failed, `none` all."""
     job_timeout: float | None = Field(default=None, ge=0)
-    """Seconds that a job may train; 0 for no limit. When None: 3600, and 600 in real mode."""
+    """Seconds that a job may train; 0 for no limit. By default 3600, and 600 in real mode."""
     scoring_timeout: float = Field(default=1800.0, ge=0)
-    """Seconds that one evaluation of the engine's own scoring of a job may take (of a task that measures batches, one batch); 0 for no
-    limit. A scoring that tells nothing for so long is ended and tried again, twice at most."""
+    """Seconds that one evaluation (of a task that measures batches, one batch) may take when the engine scores a job; 0 for no limit. A
+    scoring that reports nothing for so long is ended and tried again, twice at most."""
     evaluation_retries: int = Field(default=1, ge=0)
-    """Attempts after the first at an evaluation that the infrastructure kept from being measured."""
+    """Further attempts at an evaluation that could not be measured because the infrastructure failed."""
     fail_on_error: float = Field(default=0.2, ge=0, le=1)
     """The share of a job's evaluations that may stay unmeasured; above it the job fails."""
     uncalibrated: Literal["refuse", "score"] = "refuse"
@@ -215,8 +215,8 @@ class RunConfig(Spec):
     run_budget: Budget = Budget()
     """For all jobs together."""
     scoring_budget: Budget = Budget()
-    """Per job, for the model calls of the engine's own scoring, which `budget` does not hold for: `llm_calls`, `tokens` and `usd`. A job
-    whose scoring reaches it is `unscored`."""
+    """Per job, for the model calls of the engine's own scoring, which do not count against `budget`: `llm_calls`, `tokens` and `usd`.
+    A job whose scoring reaches it is `unscored`."""
     executor: str = "local"
     """Where jobs run."""
     llm: LLMConfig = LLMConfig()
@@ -224,9 +224,9 @@ class RunConfig(Spec):
     llm_variants: tuple[LLMVariant, ...] = ()
     """Models as an axis of the matrix, crossed with tasks, trainers and seeds; each is laid over `llm`. None: `llm` alone."""
     sandbox: SandboxConfig = SandboxConfig()
-    """How candidate code is held."""
+    """How candidate code, and programs of trainers, are isolated."""
     plugins: PluginsConfig = PluginsConfig()
-    """Which plugins may be used, and what they are told."""
+    """Which plugins may be used, and their options."""
     tags: tuple[str, ...] = ()
     """Copied into the manifest and the summary."""
     eval_kwargs: dict[str, Any] = {}

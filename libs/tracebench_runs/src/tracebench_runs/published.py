@@ -314,9 +314,9 @@ installed package. Everything that a command, a report or a data frame shows com
 ## Files
 
 Primary files are the truth: nothing can rebuild them and nothing rewrites them. Derived files follow from primary ones, and
-`trace-bench fsck --repair` builds them anew. What is aside belongs to neither. Text is UTF-8, times are UTC (ISO 8601) or
-seconds, money is USD, and what is not known is `null` or an empty cell, never 0. In JSON, numbers that JSON lacks are the strings
-`"NaN"`, `"Infinity"` and `"-Infinity"`.
+`trace-bench fsck --repair` builds them anew. Files marked `aside` are neither. Text is UTF-8, times are UTC (ISO 8601) or seconds,
+money is USD, and an unknown value is `null` or an empty cell, never 0. JSON has no `NaN` and no infinities: they are written as the
+strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
 
 | file | form | kind | content | schema |
 |---|---|---|---|---|
@@ -326,7 +326,7 @@ seconds, money is USD, and what is not known is `null` or an empty cell, never 0
 
 {columns}
 
-`usage` and the columns named like it are of the attempt that counts; `spent` is of all attempts.
+`usage`, and the columns named like its parts, are those of the attempt that counts; `spent` is the sum over all attempts.
 
 ## Events
 
