@@ -25,7 +25,8 @@ import pytest
 from tests.cli.conftest import COMMAND, Cli
 from tests.whole import HEAVY
 
-from tracebench_engine.api.rundirs.demos import Demo, demo_named, is_here, unpacked
+from tracebench_engine.api.rundirs.demos import Demo, demo_named, demos, is_here, unpacked
+from tracebench_engine.builtin.hosting import open_host
 
 CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
 ASKING = {"src", "href", "action", "srcset", "data", "poster", "background"}
@@ -95,6 +96,21 @@ def in_terminal(
 def page_in(text: str) -> Page:
     (path,) = re.findall(r"^Page: (.*?)\r?$", text, re.MULTILINE)
     return Page(Path(path).read_text())
+
+
+def test_recordings_are_of_the_tasks_as_they_are_now() -> None:
+    """A recording of an earlier judge is repeated with other results: record it again (docs/how-to/record-and-replay.md)."""
+    host = open_host()
+    stale = []
+    for demo in demos():
+        with zipfile.ZipFile(demo.archive) as archive:
+            results = [json.loads(archive.read(name)) for name in archive.namelist() if name.endswith("/results.json")]
+        assert results
+        recorded = {result["task_id"]: result["versions"]["task"] for result in results}
+        stale += [
+            (demo.name, task) for task, version in recorded.items() if version != host.task(task).version.model_dump()
+        ]
+    assert stale == []
 
 
 def test_it_ends_with_the_verdict_and_a_page_that_asks_for_nothing(cli: Cli, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ OPTIONS: dict[str, Any] = {
     "runner.magicEnabled": False,
     "server.fileWatcherType": "none",
     "server.showEmailPrompt": False,
+    "logger.hideWelcomeMessage": True,  # it names the address without the token, which opens nothing
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",

@@ -29,6 +29,7 @@ INTEGER = re.compile(r"^[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$")
 DECIMAL = re.compile(
     r"^([-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$"
 )
+_ID = re.compile(r"[\w-]{1,40}:[\w/.-]{1,80}")
 QUOTED = re.compile(r":.*[:#{\[]")
 EXPONENT = re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$")
 
@@ -128,8 +129,12 @@ def parse(text: str, *, origin: str, is_json: bool = False) -> Document:
     if isinstance(data, str) and (slip := find_slip(text, 1)) is not None:
         raise ConfigError(f"`{origin}`, line {slip.line}: {hide_keys(slip.words)}.", hint=HINT)
     if not isinstance(data, dict):
-        report([Problem((), f"must be a mapping of fields to values, not {render(data)}.")], document)
-    report([*loaded.twice, *unfit_for_json(data)], document)
+        named = (
+            isinstance(data, list) and data and all(isinstance(entry, str) and _ID.fullmatch(entry) for entry in data)
+        )
+        works = f" Write `tasks: [{', '.join(data)}]`." if named else ""
+        report([Problem((), f"must be a mapping of fields to values, not {render(data)}.{works}")], document)
+    report([*loaded.mistakes, *unfit_for_json(data)], document)
     return document
 
 
@@ -141,15 +146,15 @@ def value(text: str) -> Any:
 class _Loaded(NamedTuple):
     node: Node | None
     data: Any
-    twice: list[Problem]
+    mistakes: list[Problem]
 
 
 def _load(text: str) -> _Loaded:
     loader = Loader(text)
     try:
         node = loader.get_single_node()
-        twice = [*_duplicates(node)]  # first: constructing writes merged keys into the nodes
-        return _Loaded(node, None if node is None else loader.construct_document(node), twice)
+        mistakes = [*_mistakes(node)]  # first: constructing writes merged keys into the nodes
+        return _Loaded(node, None if node is None else loader.construct_document(node), mistakes)
     finally:
         loader.dispose()
 
@@ -165,7 +170,7 @@ def _load_json(text: str) -> _Loaded:
         return built
 
     data = json.loads(text, object_pairs_hook=build) if text.strip() else None
-    return _Loaded(None, data, [*_duplicates(_compose_json(text))] if repeated else [])
+    return _Loaded(None, data, [*_mistakes(_compose_json(text))] if repeated else [])
 
 
 def _compose_json(text: str) -> Node | None:
@@ -205,8 +210,8 @@ def _child(node: Node, step: str | int) -> tuple[int, Node] | None:
     return None
 
 
-def _duplicates(root: Node | None) -> Iterator[Problem]:
-    """Yield a problem for every key that a mapping holds twice: of two values, YAML silently keeps the last."""
+def _mistakes(root: Node | None) -> Iterator[Problem]:
+    """Yield a problem for what YAML takes in silence: a key twice, of which it keeps the last, and an entry that runs into the next."""
     waiting: list[tuple[Loc, Node]] = [((), root)] if root is not None else []
     seen: set[int] = set()
     while waiting:
@@ -224,6 +229,21 @@ def _duplicates(root: Node | None) -> Iterator[Problem]:
                     yield Problem((*loc, name), f"is written twice, first on line {first[name]}.", line=line)
                 first.setdefault(name, line)
                 waiting.append(((*loc, name), item))
+        elif _runs_on(loc, node):
+            head, _, rest = node.value.partition(" - ")
+            yield Problem(
+                loc,
+                "runs into the next line, whose dash is indented further: "
+                f"write `- {head}` and `- {rest}` with the dashes in one column.",
+                line=node.start_mark.line + 2,
+            )
+
+
+def _runs_on(loc: Loc, node: Node) -> bool:
+    """Whether an entry of a list is one text over several lines with a dash in it: two entries, of which the second stands too deep."""
+    plain = isinstance(node, yaml.ScalarNode) and not node.style
+    several = bool(plain and node.end_mark.line > node.start_mark.line)
+    return several and bool(loc) and isinstance(loc[-1], int) and " - " in node.value
 
 
 def unfit_for_json(data: Any) -> Iterator[Problem]:

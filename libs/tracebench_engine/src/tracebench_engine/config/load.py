@@ -16,6 +16,7 @@ from tracebench_core.specs import RunConfig
 from tracebench_engine.config import document
 from tracebench_engine.config.canonical import Canonical, spellings
 from tracebench_engine.config.document import Document
+from tracebench_engine.config.instead import place_instead, value_instead
 from tracebench_engine.config.meant import Meant, elsewhere, entry, meant, within
 from tracebench_engine.config.overrides import Override, apply, parse_override
 from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
@@ -140,12 +141,12 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
         return replace(found, text=describe({**error, "input": shown}, spellings(loc[:-1])))
     guess = _guess(loc, error)
     if error["type"] == "extra_forbidden":
-        written = elsewhere(str(loc[0]), value) if len(loc) == 1 else within(loc, value)
+        written = elsewhere(str(loc[0]), value) if len(loc) == 1 else place_instead(loc, value) or within(loc, value)
         return replace(found, text=describe(error, spellings(loc[:-1]), guess=written))
     if error["type"] == "missing" and (works := entry(loc, value)) is not None:
         return replace(found, text=describe(error, (), guess=f" Write `{works}`."))
     if guess is None:
-        return replace(found, text=describe(error, spellings(loc[:-1])))
+        return replace(found, text=describe(error, spellings(loc[:-1]), guess=place_instead(loc, value)))
     key = found.loc[-1]
     line = f"{key}: {guess.text}" if isinstance(key, str) else guess.text
     said = f" `{line}` {guess.words}." if guess.words else f" Write `{line}`."
@@ -153,8 +154,12 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
 
 
 def _guess(loc: Loc, error: Mapping[str, Any]) -> Meant | None:
-    """Return what was probably meant by a value of a wrong type."""
-    return meant(loc, error.get("input")) if loc and str(error["type"]).endswith(MISTYPED) else None
+    """Return what was probably meant by a value of a wrong type, or by one that this place has another word for."""
+    if not loc or error["type"] in {"extra_forbidden", "missing"}:
+        return None
+    if (found := value_instead(loc, error.get("input"))) is not None:
+        return Meant(*found)
+    return meant(loc, error.get("input")) if str(error["type"]).endswith(MISTYPED) else None
 
 
 def _from(problems: Iterable[Problem], form: Canonical, changes: Sequence[Override]) -> list[Problem]:

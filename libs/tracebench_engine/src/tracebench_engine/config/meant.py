@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from tracebench_core.ids import nearest
 from tracebench_core.specs.budget import AXES, Budget
+from tracebench_engine.config.instead import of_models
 from tracebench_engine.config.problems import Loc
 from tracebench_engine.config.shape import kind_at, names_at
 
@@ -61,6 +62,7 @@ _OTHERS = dict.fromkeys(
 )
 _OTHERS |= dict.fromkeys(("output", "output_dir", "out_dir", "outdir", "results_dir", "log_dir"), "runs_dir")
 _OTHERS |= dict.fromkeys(("name", "run_name", "experiment", "experiment_name"), "run_id")
+_OTHERS |= dict.fromkeys(("timeout", "time_out", "job_time_limit"), "job_timeout")
 _LISTS = dict.fromkeys(("algorithm", "algorithms", "method", "methods", "agent", "agents"), "trainers")
 _LISTS |= dict.fromkeys(("benchmark", "benchmarks", "dataset", "datasets", "problem", "problems"), "tasks")
 _LISTS |= dict.fromkeys(("suite", "suites"), "tasks")
@@ -116,17 +118,18 @@ def elsewhere(name: str, value: Any) -> str:
         text = f"trainers: [{{id: …, {plain}: {_flow(value)}}}]"
     elif plain in _OTHERS and isinstance(value, str | int) and len(str(value)) <= LONGEST:
         text = f"{_OTHERS[plain]}: {_other(_OTHERS[plain], value)}"
-    elif plain in _LISTS and isinstance(value, str | list) and (found := _meant((_LISTS[plain],), value)) is not None:
-        text = f"{_LISTS[plain]}: {found.text}"
+    elif plain in _LISTS and isinstance(value, str | list):
+        found = _meant((_LISTS[plain],), value)
+        text = f"{_LISTS[plain]}: {_flow(value) if found is None else found.text}"
     else:
-        return ""
+        return of_models(plain, value)
     return f" It is written `{text}`." if len(text) <= LONGEST else ""
 
 
 def within(loc: Loc, value: Any) -> str:
     """Return in a sentence how a field of `budget`, `llm` or a task is written that others place or name differently; else nothing."""
-    if len(loc) == 3 and loc[0] == "tasks":  # noqa: PLR2004 - the list, the entry and the field in it
-        return _of_task(str(loc[-1]), value)
+    if len(loc) == 3 and loc[0] in {"tasks", "trainers"}:  # noqa: PLR2004 - the list, the entry and the field in it
+        return _of_entry(str(loc[0]), str(loc[-1]), value)
     plain = str(loc[-1]).strip().replace("-", "_").casefold()
     known = _WITHIN.get(str(loc[0]), {}) if len(loc) == 2 else {}  # noqa: PLR2004 - the place and the field in it
     if plain not in known or known[plain] == plain:
@@ -139,12 +142,15 @@ def within(loc: Loc, value: Any) -> str:
     return f" It is written `{text}`." if len(text) <= LONGEST else ""
 
 
-def _of_task(name: str, value: Any) -> str:
-    """Return where a field belongs that stands beside the id of a task: at the top, else among the task's options."""
+def _of_entry(kind: str, name: str, value: Any) -> str:
+    """Return where a field belongs that stands beside the id of a task or trainer: at the top, else among the task's options."""
     if name in names_at(()) or name in _CAPS:
-        held = elsewhere(name, value) if name in _CAPS else f" Write `{name}: …`."
-        return f" It holds for all tasks and stands at the top of the config.{held}"
-    if nearest(name, names_at(("tasks", 0))):
+        line = f"{name}: {_flow(value)}"
+        held = (
+            elsewhere(name, value) if name in _CAPS else f" Write `{line if len(line) <= LONGEST else name + ': …'}`."
+        )
+        return f" It holds for all {kind} and stands at the top of the config.{held}"
+    if kind == "trainers" or nearest(name, names_at(("tasks", 0))):
         return ""
     text = f"eval_kwargs: {_flow(value if name in _OPTIONS and isinstance(value, dict) else {name: value})}"
     return f" Options of a task are written `{text if len(text) <= LONGEST else 'eval_kwargs: {…}'}`."
@@ -162,6 +168,9 @@ def _other(field: str, value: str | int) -> str:
     if field == "max_workers":
         number = _number(value, field) if isinstance(value, str) else None if isinstance(value, bool) else value
         return "…" if number is None or number < 1 or number != number // 1 else _figure(number)
+    if field == "job_timeout":
+        seconds = _number(value, field) if isinstance(value, str) else None if isinstance(value, bool) else value
+        return "…" if seconds is None or seconds < 0 else _figure(seconds)
     return "…" if field == "run_id" and not re.fullmatch(r"[\w.-]+", str(value)) else _flow(str(value))
 
 

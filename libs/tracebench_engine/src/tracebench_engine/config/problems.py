@@ -141,28 +141,37 @@ def describe(error: Mapping[str, Any], known: Iterable[str], *, guess: str = "")
     elif kind == "string_too_short":
         words = "must not be empty."
     elif kind == "literal_error":
-        words = _one_of(re.findall(r"'([^']*)'", str(context["expected"])), value)
+        words = _one_of(re.findall(r"'([^']*)'", str(context["expected"])), value, guess=guess)
     elif kind == "string_pattern_mismatch":
-        words = f"must match `{context['pattern']}`, not {render(value)}."
+        words = f"must match `{context['pattern']}`, not {render(value)}.{guess}"
     elif kind in BOUNDS:
         bound, limit = BOUNDS[kind]
         words = f"must be {limit.format(context[bound])}, not {render(value)}."
     elif (expected := EXPECTED.get(kind.removesuffix("_type"))) is not None:
         words = f"must be {expected}, not {render(value)}.{guess or _quoting(expected, value) or _seeds(error)}"
     else:
-        words = f"is refused: {context.get('error', error['msg'])}."
+        words = f"is refused: {context.get('error', error['msg'])}.{guess}"
     return words
 
 
-def _one_of(choices: Sequence[str], value: Any) -> str:
+def _one_of(choices: Sequence[str], value: Any, *, guess: str) -> str:
     names = ", ".join(f"`{choice}`" for choice in choices)
-    guess = did_you_mean(value, choices) if isinstance(value, str) else ""
-    return f"must be one of {names}, not {render(value)}.{guess}"
+    near = did_you_mean(value, choices) if isinstance(value, str) else ""
+    return f"must be one of {names}, not {render(value)}.{near or guess}"
+
+
+MANY = 50
+"""Seeds that a sentence repeats."""
 
 
 def _seeds(error: Mapping[str, Any]) -> str:
-    """Show how seeds are written, which are numbers everywhere else."""
-    return " Seeds are written `[1, 2, 3]` or `1..3`." if error["loc"][:1] == ("seeds",) else ""
+    """Show how seeds are written, which are numbers everywhere else; `seed` takes one, and several are `seeds`."""
+    if error["loc"][:1] != ("seeds",):
+        return ""
+    several = error.get("input")
+    if isinstance(several, list) and several and len(several) <= MANY and all(type(seed) is int for seed in several):
+        return f" Several are written `seeds: {several}`."
+    return " Seeds are written `[1, 2, 3]` or `1..3`."
 
 
 def _quoting(expected: str, value: Any) -> str:

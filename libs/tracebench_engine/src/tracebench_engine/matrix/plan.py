@@ -15,7 +15,6 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import (
     JobSpec,
-    LLMConfig,
     ModelIdentity,
     Role,
     RunConfig,
@@ -26,6 +25,7 @@ from tracebench_core.specs import (
     TrainerEntry,
     TrainerSpec,
 )
+from tracebench_engine.config.instead import of_models
 from tracebench_engine.config.meant import elsewhere
 from tracebench_engine.matrix.mistakes import Mistakes
 from tracebench_engine.matrix.providers import refuse_unknown, settle_providers
@@ -296,8 +296,7 @@ def _note_unheard(
                 known = (elsewhere(name, values[name]) if name_of == "trainer_kwargs" else "") or did_you_mean(
                     name, every
                 )
-                if name in LLMConfig.model_fields:
-                    known = f" Of models it is written `llm: {{{name}: …}}`."
+                known = of_models(name, values[name]) or known
                 raise ConfigError(f"`{name_of}.{name}`: nothing chosen knows it.{known}")
 
 

@@ -13,6 +13,7 @@ from tracebench_core.errors import ConfigError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import load_ref
 from tracebench_core.specs import Component, RunConfig, TaskSpec
+from tracebench_engine.config.instead import of_models
 
 
 def known_names(spec: Component | TaskSpec) -> set[str] | None:
@@ -91,5 +92,6 @@ def _words(error: Any, model: type[BaseModel], owner: str) -> str:
     if error["type"] == "extra_forbidden":
         near = did_you_mean(field, model.model_fields)
         top = f" `{field}` holds for all jobs and stands at the top of the config."
-        return f"`{owner}` has no setting `{field}`.{near or (top if field in RunConfig.model_fields else '')}"
+        place = top if field in RunConfig.model_fields else of_models(field, error["input"])
+        return f"`{owner}` has no setting `{field}`.{near or place}"
     return f"`{field}` of `{owner}`: {error['msg']}, not {error['input']!r:.60}."
