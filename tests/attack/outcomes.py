@@ -10,9 +10,9 @@ PAGE = ROOT / "docs/explanation/attacks.md"
 HEAD = """\
 # Attacks that were open once
 
-Written by `python -m tests.attack.outcomes`. Each line is something that a reviewer could do to an early version, what happens now, and the test that
-runs the attack itself, named as `pytest` takes it. What is still not contained is listed in [isolation](isolation.md#what-is-not-contained) and under
-[who is trusted with what](threat-model.md).
+Written by `python -m tests.attack.outcomes`. Each line is something that a reviewer could do to an early version, what happens now, and
+the test that runs the attack itself, named as `pytest` takes it. What is still not contained is listed in
+[isolation](isolation.md#what-is-not-contained) and under [who is trusted with what](threat-model.md).
 
 | attack | then | now | test |
 |---|---|---|---|
