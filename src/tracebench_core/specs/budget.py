@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from tracebench_core import money
-from tracebench_core.specs.base import Spec
+from tracebench_core.specs.base import ManySpec, Spec
 
 Axis = Literal["evaluations", "llm_calls", "tokens", "usd", "seconds"]
 
@@ -115,7 +115,7 @@ def amounts_of(usage: Usage) -> dict[Axis, float | None]:
     return {axis: of_calls(usage) for axis, of_calls in OF_CALLS.items()}
 
 
-class BudgetState(Spec):
+class BudgetState(ManySpec):
     """How far a job is on every axis."""
 
     evaluations: int = 0

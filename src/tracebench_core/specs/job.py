@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from tracebench_core.ids import suite_of
-from tracebench_core.specs.base import Mode, Role, Spec, Split
+from tracebench_core.specs.base import ManySpec, Mode, Role, Spec, Split
 from tracebench_core.specs.budget import Axis, Budget, BudgetState, Usage
 from tracebench_core.specs.feedback import FeedbackStatus, Raised
 from tracebench_core.specs.task import TaskVersion
@@ -87,7 +87,7 @@ class JobSpec(Spec):
         return self.label or self.trainer_id
 
 
-class StepResult(Spec):
+class StepResult(ManySpec):
     """One optimisation step, as the per-step list of `results.json` keeps it."""
 
     index: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -67,7 +68,8 @@ class JobSoFar:
         self.trained: TrainingEnded | None = None
         self.ends_in_error = False
         """Whether the last event tells what went wrong."""
-        self._values: dict[str, CandidateSeen] = {}
+        self._values: dict[str, str] = {}
+        """Of each candidate, in JSON: a job may have seen hundreds of thousands."""
         self._final = "c0"
         self._meter = Meter()
         self._seconds = 0.0
@@ -82,7 +84,7 @@ class JobSoFar:
         self.ends_in_error = isinstance(event, ErrorRaised)
         match event:
             case CandidateSeen():
-                self._values[event.id] = event
+                self._values[event.id] = json.dumps(event.values)
             case EvaluationDone(by="trainer", split="train" | "validation"):
                 self._final = event.candidate
                 self._meter.add_evaluation(event)
@@ -105,7 +107,7 @@ class JobSoFar:
 
     def candidate(self, id_: str, blobs: BlobStore) -> Candidate:
         """Return a candidate with its values in full."""
-        return Candidate(id=id_, values=blobs.expand(self._values[id_].values))
+        return Candidate(id=id_, values=blobs.expand(json.loads(self._values[id_])))
 
     def final(self) -> str:
         """Return the candidate that the trainer measured last."""

@@ -33,12 +33,33 @@ _Dumper.add_representer(str, _text)
 
 @dataclass(slots=True)
 class _Record:
-    """What the events say of one candidate."""
+    """What the events say of one candidate, as text: a job may have seen hundreds of thousands."""
 
-    seen: CandidateSeen
+    before: str
+    """Its line of the history up to the score."""
+    after: str
+    """The rest of it, the values at its end."""
     archived: float | None = None
     results: dict[tuple[str, str], float | None] = field(default_factory=dict)
     """By split and example; None where there is no score."""
+
+    @classmethod
+    def of(cls, seen: CandidateSeen) -> _Record:
+        """Take in a candidate."""
+        before = {"step": seen.step, "candidate": seen.id}
+        after = {"parents": seen.parents, "origin": seen.origin, "values": seen.values}
+        return cls(_json(before).removesuffix("}"), _json(after).removeprefix("{"))
+
+    @property
+    def line(self) -> str:
+        """Its line of the history."""
+        return f'{self.before},"score":{_json(self.score)},{self.after}'
+
+    @property
+    def values(self) -> Values:
+        """Its values; a long one as `{"blob": sha256}`."""
+        values: Values = json.loads(self.line)["values"]
+        return values
 
     @property
     def score(self) -> float | None:
@@ -59,6 +80,7 @@ class StateHistory:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.records: dict[str, _Record] = {}
         self.chosen: dict[str, str] = {}
+        self._examples: dict[tuple[str, str], tuple[str, str]] = {}
         for event in events:
             self.add(event)
 
@@ -66,11 +88,12 @@ class StateHistory:
         """Take the next event."""
         match event:
             case CandidateSeen():
-                self.records.setdefault(event.id, _Record(event))
+                self.records.setdefault(event.id, _Record.of(event))
                 self.chosen.setdefault("initial", event.id)
             case EvaluationDone() if event.candidate in self.records and event.by == "trainer":
                 score = event.score if event.status == "ok" else None
-                self.records[event.candidate].results[event.split, event.example] = score
+                example = event.split, event.example
+                self.records[event.candidate].results[self._examples.setdefault(example, example)] = score
             case BestChanged():
                 self.chosen["best"] = event.candidate
                 if event.candidate in self.records:
@@ -121,9 +144,9 @@ def state_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> d
     chosen = {"final": next(reversed(records)), **history.chosen}
     targets = {"initial": layout.initial_state, "best": layout.best_state, "final": layout.final_state}
     wanted = {path: chosen[what] for what, path in targets.items() if chosen.get(what) in records}
-    texts = {candidate: yaml_text(blobs.expand(records[candidate].seen.values)) for candidate in set(wanted.values())}
+    texts = {candidate: yaml_text(blobs.expand(records[candidate].values)) for candidate in set(wanted.values())}
     contents = {path: texts[candidate] for path, candidate in wanted.items()}
-    return contents | {layout.state_history: b"".join(_line(record) for record in records.values())}
+    return contents | {layout.state_history: "".join(f"{record.line}\n" for record in records.values()).encode()}
 
 
 def candidate_scores(events: Iterable[Event]) -> dict[str, float | None]:
@@ -138,14 +161,5 @@ def yaml_text(values: Values) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def _line(record: _Record) -> bytes:
-    seen = record.seen
-    line = {
-        "step": seen.step,
-        "candidate": seen.id,
-        "score": record.score,
-        "parents": seen.parents,
-        "origin": seen.origin,
-        "values": seen.values,
-    }
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
