@@ -111,7 +111,7 @@ def test_a_job_without_candidates_has_no_states(tmp_path):
 
 
 def test_odd_values_come_back_as_they_were(tmp_path):
-    odd = {"text": 'half \ud800, "quoted", }{', "number": 1e308, "list": [None, True, {"score": 2}]}
+    odd = {"text": 'é \u2028, "quoted", }{', "number": 1e308, "list": [None, True, {"score": 2}]}
     layout = write(tmp_path, [started(), candidate(values={"text": ""}), candidate("c1", values=odd)])
     last = json.loads(layout.state_history.read_text().splitlines()[1])
     assert [*last] == ["step", "candidate", "score", "parents", "origin", "values"]
