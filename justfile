@@ -89,7 +89,7 @@ mutants *options:
 soak:
     bash .ci/soak
 
-# install eight coding agents and run each on its own interface against a scripted model; some by their names
+# install nine coding agents and run each on its own interface against a scripted model; some by their names
 agents *names:
     names="$*"; PATH=$PWD/.tools/bin:$PWD/.venv/bin:$PATH TRACEBENCH_HEAVY=agents,agents_two {{bin}}/python -m pytest -q -p no:cacheprovider plugins/tracebench_trainers_ext/tests/test_presets.py ${names:+-k "${names// / or }"}
 

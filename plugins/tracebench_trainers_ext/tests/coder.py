@@ -22,14 +22,14 @@ FILE = "code.py"
 START = "def transform(x):\n    return x + 1\n"
 STAGES = ("def transform(x):\n    return 2 * x\n", "def transform(x):\n    return 2 * x + 1\n")
 
-SHELLS = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "terminal", "execute_bash")
+SHELLS = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "terminal", "execute_bash", "shell")
 """Tools that run a command."""
 READERS = ("Read", "read", "read_file")
 """Tools that must have shown a file before another may change it."""
 EDITORS = ("Edit", "edit", "replace", "file_editor", "str_replace_editor")
 """Tools that replace a part of a file."""
 COMMAND, PATH = ("command", "cmd"), ("file_path", "filePath", "path")
-OLD, NEW = ("old_string", "oldString", "old_str"), ("new_string", "newString", "new_str")
+OLD, NEW = ("old_string", "oldString", "old_str", "before"), ("new_string", "newString", "new_str", "after")
 """How arguments are called."""
 WORDS = {
     "description": "Runs a command",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 
 from tracebench_core.specs import AgentSpec
 
@@ -70,6 +71,9 @@ QWEN = {
 
 MEASURE_AND_GO_ON = "test ! -x ./evaluate || { ./evaluate; exit 1; }"
 """aider runs no command of its own accord: it tests after each edit, and shows its model what a test that failed has printed."""
+
+GOOSE = {"x86_64": "goose-binary-linux-x64", "aarch64": "goose-binary-linux-arm64"}.get(platform.machine(), "")
+"""The package of its project that holds the program for this machine, and the program's name in it; none for another machine."""
 
 AGENTS = (
     AgentSpec(
@@ -208,9 +212,10 @@ AGENTS = (
     ),
     AgentSpec(
         name="goose",
-        title="goose",
-        by_hand="Its project offers programs for download and Homebrew's `block-goose-cli`; `goose` on PATH is taken.",
-        program="goose",
+        title="goose, of the Agentic AI Foundation",
+        packages=(f"@aaif/{GOOSE}@>=1.52 <1.53",) if GOOSE else (),
+        by_hand="Its project has no package for this machine on npm; `goose` on PATH is taken.",
+        program=GOOSE or "goose",
         wire="chat",
         argv=("run", "--no-session", "--with-builtin", "developer", "--text", "{task}"),
         environ={
