@@ -51,11 +51,11 @@ def test_the_version_is_read_beside_a_script_whose_long_path_is_wrapped(tmp_path
     assert (found.version, found.package) == ("0.24.3", str(tmp_path / "a/lib/python3.12/site-packages/harbor"))
 
 
-@pytest.mark.parametrize("version", ["0.23.9", "0.26.0", "1.0"])
+@pytest.mark.parametrize("version", ["0.23.9", "0.27.0", "1.0"])
 def test_another_version_is_refused_with_the_range(tmp_path: Path, version: str) -> None:
     script = installed(tmp_path / "a", version=version)
 
-    with pytest.raises(MissingRequirementError, match=rf"Harbor {version}; this plugin drives `harbor>=0\.24,<0\.26`"):
+    with pytest.raises(MissingRequirementError, match=rf"Harbor {version}; this plugin drives `harbor>=0\.24,<0\.27`"):
         find_harbor(str(script))
 
 
@@ -74,7 +74,7 @@ def test_without_harbor_the_hint_is_the_line_that_installs_it(environ: dict[str,
         find_harbor(environ=environ)
 
     assert caught.value.exit_code == 3
-    assert "uv tool install --python 3.12 'harbor>=0.24,<0.26'" in caught.value.hint
+    assert "uv tool install --python 3.12 'harbor>=0.24,<0.27'" in caught.value.hint
 
 
 def test_a_command_that_is_no_script_is_refused(tmp_path: Path) -> None:

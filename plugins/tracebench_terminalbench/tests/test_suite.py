@@ -68,7 +68,7 @@ def test_without_harbor_a_run_exits_with_3_and_the_line_that_installs_it(tmp_pat
     done = trace_bench("run", "--config", str(config), "--runs-dir", str(tmp_path / "runs"))
 
     assert done.returncode == 3, done.stderr
-    assert "uv tool install --python 3.12 'harbor>=0.24,<0.26'" in done.stdout + done.stderr
+    assert "uv tool install --python 3.12 'harbor>=0.24,<0.27'" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

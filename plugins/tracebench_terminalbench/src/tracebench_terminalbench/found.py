@@ -13,8 +13,8 @@ from tracebench_core.errors import MissingRequirementError
 from tracebench_engine.api.interpreters import find_python, has_python
 
 VARIABLE = "TRACE_BENCH_HARBOR"
-LOWEST, BELOW = (0, 24), (0, 26)
-RANGE = "harbor>=0.24,<0.26"
+LOWEST, BELOW = (0, 24), (0, 27)
+RANGE = "harbor>=0.24,<0.27"
 INSTALL = f"uv tool install --python 3.12 '{RANGE}'   (or: trace-bench pythons create harbor)"
 _SHEBANG_BYTES = 600
 _PYTHON = re.compile(r"(/[^\s'\"]*/python[0-9.]*)")

@@ -64,7 +64,7 @@ class LocalEnvironment(BaseEnvironment):
         return EnvironmentCapabilities(disable_internet=True)
 
     @classmethod
-    def preflight(cls) -> None:
+    def preflight(cls, kwargs: object = None) -> None:  # noqa: ARG003 - Harbor passes it from 0.26 on
         """End the job with one sentence where no sandbox can be built."""
         if reason := why_impossible():
             raise SystemExit(f"`harbor_env: local` cannot run here: {reason}")

@@ -76,7 +76,7 @@ class ImageEnvironment(LocalEnvironment):
         return EnvironmentResourceCapabilities(memory_limit=True)
 
     @classmethod
-    def preflight(cls) -> None:
+    def preflight(cls, kwargs: object = None) -> None:
         """Accept: what lacks is told by the trial that needs it."""
 
     async def start(self, force_build: bool) -> None:  # noqa: FBT001 - Harbor's signature
