@@ -46,3 +46,15 @@ def shots() -> SimpleTask:
             s: tuple(Example(id=f"{s}-{x}", input=str(x), reference=str(x * x)) for x in xs) for s, xs in INPUTS.items()
         },
     )
+
+
+def pair() -> SimpleTask:
+    """Score = 1 / (1 + |rules in both - x|), for two texts."""
+    one = words()
+    return SimpleTask(
+        objective="Have as many rules as an input says.",
+        parameters=[Parameter(name=name, initial="Answer.", kind="text") for name in ("head", "tail")],
+        program=lambda values, example, context: f"{values['head']}\n{values['tail']}",
+        guide=one.guide,
+        splits=one.splits,
+    )
