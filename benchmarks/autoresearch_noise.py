@@ -12,14 +12,18 @@ from __future__ import annotations
 import argparse
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from tracebench_autoresearch.trainer.arm import Arm
 from tracebench_autoresearch.trainer.judging import Greedy, PairedTrial, Rule
+from tracebench_autoresearch.trainer.side_by_side import Runner, race
+from tracebench_core.specs import Candidate, Evaluation, ExampleResult, Feedback, Values
 
 Series = NDArray[np.float64]
 LONGEST = 4000
@@ -157,6 +161,72 @@ def simulate(
     return tally
 
 
+class Track:
+    """Measures edits side by side: each takes `hogs` from all that is measured beside it, as one does that takes more processors."""
+
+    def __init__(self, rng: random.Random, *, hogs: float) -> None:
+        self._rng, self._hogs = rng, hogs
+        self._asked: list[Values] = []
+        self._found: list[Evaluation] = []
+        self.measured = 0
+
+    def submit(self, values: Values, **_: object) -> None:
+        """Take what is to be measured next."""
+        self._asked.append(values)
+
+    def collect(self, n: int = 1) -> list[Evaluation]:
+        """Measure all that was taken at the same time, and return the oldest."""
+        if not self._found:
+            edits = sum("edit" in values for values in self._asked)
+            self._found = [self._one(values, edits - ("edit" in values)) for values in self._asked]
+            self._asked = []
+        return [self._found.pop(0) for _ in range(n)]
+
+    def _one(self, values: Values, beside: int) -> Evaluation:
+        self.measured += 1
+        score = float(str(values["worth"])) + self._rng.gauss(0, 1) - self._hogs * beside
+        candidate = Candidate(id=str(values.get("edit", "c0")), values=values)
+        result = ExampleResult(example="x", split="train", feedback=Feedback(score=score), seconds=0.0)
+        return Evaluation(candidate=candidate, results=(result,), score=score)
+
+
+def race_all(worths: Sequence[float], *, runs: int, halve_after: int, hogs: float) -> tuple[float, float, float]:
+    """Return the shares of races that kept an edit without worth and the best, and measurements a race."""
+    idle = best = measured = 0
+    for seed in range(runs):
+        rng = random.Random(seed)
+        bench: Any = Track(rng, hogs=hogs)
+        rule = PairedTrial(rng, experiments=20)
+        rule.start([rng.gauss(0, 1) for _ in range(4)])
+        kept = Candidate(id="c0", values={"worth": 0.0})
+        edits: list[Values] = [{"worth": worth, "edit": f"c{n}"} for n, worth in enumerate(worths, 1)]
+        runners = [Runner(Arm(bench, values, kept, ""), rule.contest()) for values in edits]
+        race(bench, rule, runners, halve_after=halve_after)
+        won = [w for w, one in zip(worths, runners, strict=True) if one.ruling and one.ruling.verdict == "accepted"]
+        idle, best, measured = idle + (0.0 in won), best + (max(worths) in won), measured + bench.measured
+    return idle / runs, best / runs, measured / runs
+
+
+def print_races(runs: int) -> None:
+    """Print what races of four edits keep, and what they cost."""
+    print("\nRaces of four, normal noise: without worth kept, the best kept, measurements\n")
+    print(
+        "| gains of the four | each takes from its neighbours | no halving | after 2 | after 4 | after 8 |\n|---|---|---|---|---|---|"
+    )
+    for worths, hogs in (
+        ((0.0,) * 4, 0.0),
+        ((0.0,) * 4, 3.0),
+        ((0, 0, 0, 1.0), 0.0),
+        ((0, 0, 0, 2.0), 0.0),
+        ((0.5, 1, 1.5, 2.0), 0.0),
+    ):
+        cells = []
+        for halve_after in (0, 2, 4, 8):
+            idle, best, measured = race_all(worths, runs=runs, halve_after=halve_after, hogs=hogs)
+            cells.append(f"{idle:.1%}, {best if any(worths) else 0:.0%}, {measured:.0f}")
+        print(f"| {', '.join(f'{w:g}' for w in worths)} | {hogs:g} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -182,6 +252,7 @@ def main() -> None:
         found = [simulate(build, gaussian, gain=gain, first=first, **shape) for build, first in RULES.values()]
         cells = [f"{tally.kept / tally.edits:.1%}, {tally.measured / tally.edits:.1f}" for tally in found]
         print(f"| {gain:g} sd | {' | '.join(cells)} |", flush=True)
+    print_races(asked.runs)
 
 
 if __name__ == "__main__":

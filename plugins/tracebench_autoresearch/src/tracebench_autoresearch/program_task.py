@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -95,6 +96,7 @@ class _Inside:
         self._steps, self._seeds = itertools.count(), itertools.count(context.seed)
         self._scores: dict[str, list[float]] = {}
         self._ids: dict[str, str] = {}
+        self._asked: deque[Callable[[], Evaluation]] = deque()
         self._kept = "c0"
         self.parameters = task.parameters
         self.objective = task.objective
@@ -134,6 +136,16 @@ class _Inside:
             self._scores.setdefault(identity, []).append(score)
         result = ExampleResult(example=EXAMPLE, split="train", feedback=feedback, seconds=measured.seconds)
         return Evaluation(candidate=candidate, results=(result,), score=score)
+
+    def submit(
+        self, values: Values, *, parents: Sequence[str | Candidate] = (), origin: str = "", repeat: bool = False
+    ) -> None:
+        """See `contracts.Problem`; measured when it is collected."""
+        self._asked.append(lambda: self.evaluate(values, parents=parents, origin=origin, repeat=repeat))
+
+    def collect(self, n: int = 1) -> list[Evaluation]:
+        """See `contracts.Problem`."""
+        return [self._asked.popleft()() for _ in range(min(n, len(self._asked)))]
 
     def complete(
         self, messages: Sequence[Message], *, role: Role = "optimizer", n: int = 1, **sampling: Any

@@ -7,6 +7,7 @@ from typing import Any
 
 from tracebench_autoresearch.evaluation.baseline import Baseline
 from tracebench_autoresearch.evaluation.measuring import SEEDS, Measurement, measure
+from tracebench_autoresearch.evaluation.neighbours import Neighbours
 from tracebench_autoresearch.experiment import SystemExperiment
 from tracebench_autoresearch.sources.environment import open_python
 from tracebench_autoresearch.sources.opening import open_snapshot
@@ -33,6 +34,7 @@ class ExperimentTask:
         self.experiment = experiment
         self.snapshot = open_snapshot(experiment)
         self._python = open_python(experiment.environment, self.snapshot) if experiment.environment else None
+        self._neighbours = Neighbours()
         self._baseline = Baseline(experiment, self._python)
         edited = {p: t for p, t in self.snapshot.texts.items() if matches(p, experiment.editable)}
         self._fixed = [pattern for pattern in experiment.editable if not _WILD & set(pattern)]
@@ -63,8 +65,9 @@ class ExperimentTask:
             refused = Measurement("refused", reason)
             self._record(context, refused)
             raise EvaluationFailed(refused.feedback(self.experiment.metric))
-        measurement = self.measure(files, context, seed=context.seed % SEEDS)
-        self._record(context, measurement)
+        with self._neighbours.during(context.candidate) as beside:
+            measurement = self.measure(files, context, seed=context.seed % SEEDS)
+        self._record(context, measurement, beside=sorted(beside))
         return measurement
 
     def measure(self, files: Mapping[str, str], context: Context, *, seed: int) -> Measurement:
@@ -115,7 +118,7 @@ class ExperimentTask:
         written = {path: Entry("100644", text.encode(errors="replace")) for path, text in files.items()}
         return Snapshot(self.snapshot.revision, kept | written)
 
-    def _record(self, context: Context, measurement: Measurement) -> None:
+    def _record(self, context: Context, measurement: Measurement, *, beside: Sequence[str] = ()) -> None:
         context.record(
             "outcome",
             {
@@ -127,6 +130,7 @@ class ExperimentTask:
                 "direction": self.experiment.metric.direction,
                 "revision": self.snapshot.revision,
                 "seed": context.seed % SEEDS,
+                "beside": list(beside),
             },
         )
 

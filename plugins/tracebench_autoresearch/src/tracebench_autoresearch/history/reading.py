@@ -35,6 +35,8 @@ class Experiment:
     """Of the last measurement: `measured`, `crashed`, `timed out`, …"""
     verdict: str = ""
     reason: str = ""
+    beside: list[str] = field(default_factory=list)
+    """Candidates that were measured at the same time as any of its measurements."""
     is_ablation: bool = False
     """Made by the confirmation, of what was kept."""
 
@@ -131,6 +133,7 @@ def _experiments(events: Iterable[Any], metric: str) -> tuple[Experiment, ...]:
     """Gather what was said of each candidate; a suite's records may stand before their candidate's first appearance."""
     found: dict[str, Experiment] = {}
     outcomes: dict[str, str] = {}
+    beside: dict[str, set[str]] = {}
     confirming = False
     for event in events:
         confirming = confirming or (isinstance(event, MetricLogged) and event.name == ROUND)
@@ -141,12 +144,18 @@ def _experiments(events: Iterable[Any], metric: str) -> tuple[Experiment, ...]:
             _add(found[event.candidate], event, metric)
         elif isinstance(event, SuiteRecord) and event.name == RECORD:
             outcomes[event.candidate] = str(event.data.get("outcome", ""))
+            beside.setdefault(event.candidate, set()).update(_names(event.data.get("beside")))
         elif isinstance(event, Decision) and event.candidate in found:
             found[event.candidate].verdict, found[event.candidate].reason = event.verdict, event.reason
     for candidate, outcome in outcomes.items():
         if candidate in found:
             found[candidate].outcome = outcome
+            found[candidate].beside = sorted(beside[candidate])
     return tuple(found.values())
+
+
+def _names(listed: Any) -> list[str]:
+    return [str(name) for name in listed] if isinstance(listed, list) else []
 
 
 def _add(experiment: Experiment, event: EvaluationDone, metric: str) -> None:

@@ -43,6 +43,7 @@ def records(history: History, commits: Mapping[str, str]) -> Iterator[dict[str, 
             "verdict": one.verdict or None,
             "reason": one.reason,
             "description": one.description,
+            "beside": one.beside,
             "time": one.time,
             "confirmed": standing.get(one.candidate),
         }

@@ -1,8 +1,8 @@
 """What was kept, measured again: all of it against the initial files, and against itself without each kept edit in turn.
 
 What was kept is what measured well, so its measurements flatter it; here all are new ones, with seeds of their own. In each round every
-set of files is measured once, in an order drawn by chance, so that drift strikes all alike. A kept edit whose removal cannot be told apart
-from lines that came later is compared as a step: with it against what it replaced.
+set of files is measured once, in an order drawn by chance, `together` of them at a time, so that drift and neighbours strike all alike. A
+kept edit whose removal cannot be told apart from lines that came later is compared as a step: with it against what it replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tracebench_autoresearch.edits.reverting import without
 from tracebench_autoresearch.statistics.effect import effect
 from tracebench_autoresearch.statistics.evidence import false_share_held, sign_flip_probability
 from tracebench_autoresearch.trainer.bench import Bench
+from tracebench_autoresearch.trainer.side_by_side import Ask, batched, measured
 from tracebench_autoresearch.trainer.workspace import Workspace
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Candidate, Values
@@ -44,7 +45,14 @@ class _Contrast:
 
 
 def confirm(
-    bench: Bench, workspace: Workspace, kept: Sequence[KeptEdit], rng: random.Random, *, rounds: int, alpha: float
+    bench: Bench,
+    workspace: Workspace,
+    kept: Sequence[KeptEdit],
+    rng: random.Random,
+    *,
+    rounds: int,
+    alpha: float,
+    together: int = 1,
 ) -> str:
     """Measure for so many rounds and log what came of it; return it in words.
 
@@ -59,9 +67,11 @@ def confirm(
     for number in range(1, rounds + 1):
         with bench.step():
             bench.log(ROUND, number)
-            for key in rng.sample(sorted(arms), len(arms)):
-                values, words = arms[key]
-                evaluation = bench.evaluate(values, parents=[final], origin=words, repeat=True)
+            order = rng.sample(sorted(arms), len(arms))
+            asks = [Ask(arms[key][0], [final], arms[key][1]) for key in order]
+            found = (e for part in batched(asks, together) for e in measured(bench, part))
+            for key, evaluation in zip(order, found, strict=True):
+                words = arms[key][1]
                 scores[key].append(evaluation.score)
                 if number == 1 and key not in known:
                     bench.decide(evaluation.candidate, "rejected", words)

@@ -32,6 +32,11 @@ class AutoresearchSettings(TrainerSettings):
     confirm: int = Field(default=8, ge=0, le=16)
     """Rounds at the end in which what was kept is measured anew, against the initial files and without each kept edit; 0 for none, and
     `greedy` makes none."""
+    side_by_side: int = Field(default=1, ge=1, le=64)
+    """Edits of what is kept that are tried at once; as many are measured at a time as the run's `eval_workers` allow."""
+    halve_after: int = Field(default=4, ge=0)
+    """Of edits that are tried side by side the worse half is dropped after so many pairs, the worse half of the rest after twice as many,
+    and so on; 0 drops none."""
     min_gain: float = Field(default=0.0, ge=0)
     """Gains up to this much of the metric do not count."""
     memory: int = Field(default=12, ge=0)
@@ -68,6 +73,8 @@ class AutoresearchSettings(TrainerSettings):
     @model_validator(mode="after")
     def _can_decide(self) -> AutoresearchSettings:
         if self.accept == "greedy":
+            if self.side_by_side > 1:
+                raise ValueError("`side_by_side` needs `accept: noise_aware`: who measured better once is no race")
             return self
         if self.baseline_repeats < 2:  # noqa: PLR2004 - a spread needs two
             raise ValueError("`accept: noise_aware` knows the noise from at least two `baseline_repeats`")
@@ -98,7 +105,9 @@ def cost(settings: AutoresearchSettings, shape: TaskShape) -> CostEstimate:
             low=base * shape.train, likely=(base + likely) * shape.train, high=(base + high) * shape.train
         ),
         llm_calls=Range(low=calls, likely=calls, high=calls),
-        steps=1 + tried + (settings.confirm if settings.accept == "noise_aware" else 0),
+        steps=1
+        + math.ceil(tried / settings.side_by_side)
+        + (settings.confirm if settings.accept == "noise_aware" else 0),
         proposals=Range(low=0, likely=tried, high=tried),
         start=base * shape.train,
     )
