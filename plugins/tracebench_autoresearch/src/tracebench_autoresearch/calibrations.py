@@ -7,6 +7,7 @@ from typing import Any
 
 from tracebench_autoresearch.catalog import found
 from tracebench_autoresearch.experiment import SHIPPED
+from tracebench_autoresearch.field_cases import field_cases, is_field
 from tracebench_core.contracts import Task
 from tracebench_core.specs import Calibration, CalibrationKind
 
@@ -53,7 +54,12 @@ def cases(name: str, task: Task) -> Iterator[Calibration]:
     made = {"speed": _speed, "tiny_lm": _tiny_lm, "unit_pass_rate": _unit_pass_rate, "coverage": _coverage}.get(name)
     shipped = (one.path.is_relative_to(SHIPPED) for one in found() if one.name == name)
     initial: Any = task.parameters[0].initial
-    yield from made(initial) if made is not None and any(shipped) else ()
+    if not any(shipped):
+        return
+    if is_field(name):
+        yield from field_cases(name, initial)
+    elif made is not None:
+        yield from made(initial)
 
 
 def _speed(initial: Mapping[str, str]) -> Iterator[Calibration]:

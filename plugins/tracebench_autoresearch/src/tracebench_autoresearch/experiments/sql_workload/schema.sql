@@ -1,0 +1,1 @@
+CREATE INDEX lines_by_order ON lines (order_id);
