@@ -69,6 +69,20 @@ broken-configs:
 calibrations *suites:
     {{bin}}/python docs/register/calibrations.py "$@"
 
+# a page of results with receipts: `just open-bench small RELEASE FOLDER`, or one of promise, run, page before the size (docs/how-to/open-bench.md)
+open-bench *words:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    set -- {{words}}
+    steps=(promise run page)
+    case ${1:-} in promise | run | page) steps=("$1"); shift ;; esac
+    size=${1:?a size} release=${2:?a release} keep=${3:?a folder to keep runs in}
+    for step in "${steps[@]}"; do
+      more=()
+      [ "$step" = page ] && more=(--to docs/reference/open-bench)
+      {{bin}}/trace-bench open-bench "$step" --size "$size" --release "$release" --keep "$keep" "${more[@]}"
+    done
+
 # write the register of plugins
 register:
     {{bin}}/python docs/register/render.py

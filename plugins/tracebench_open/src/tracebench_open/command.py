@@ -17,7 +17,7 @@ from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import AsJson, Overrides, Root, RunsDir
 from tracebench_engine.api.records import load_run
 from tracebench_open.checking import compare
-from tracebench_open.registration import content_of, promise, read, write
+from tracebench_open.registration import Registration, content_of, promise, read, write
 
 MOST_TOLD = 10
 """Lines of a kind that are printed; `--json` has all."""
@@ -37,7 +37,18 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="What `commit` wrote.
 @app.command()
 def commit(configs: Configs, *, to: To, root: Root = None, override: Overrides = None) -> None:
     """Write down every job, and print the head to publish. To be done before anything is run; no model is asked."""
-    changes = [*(override or ())]
+    made = promised_by(configs, root=root, override=override or ())
+    write(made, to)
+    output.line(made.head)
+    output.note(
+        f"{sum(len(one.seeds) for one in made.jobs)} jobs are written down in {to}. Publish the head now, the file when you like."
+    )
+    output.note(f"After the runs:  {output.command('preregister', 'check', to, 'RUN…')}")
+
+
+def promised_by(configs: Sequence[Path], *, root: Path | None = None, override: Sequence[str] = ()) -> Registration:
+    """Return the registration of all jobs that some configs mean."""
+    changes = [*override]
     jobs: list[tuple[dict[str, Any], int]] = []
     plugins: set[str] = set()
     for path in configs:
@@ -48,11 +59,7 @@ def commit(configs: Configs, *, to: To, root: Root = None, override: Overrides =
         jobs += [(content_of(job, source=plan.tasks[job.task_id].source), job.seed) for job in plan.jobs]
         plugins |= {host.version_of("task", name) for name in plan.tasks}
         plugins |= {host.version_of("trainer", name) for name in plan.trainers}
-    made = promise(configs, jobs, plugins, now=datetime.now(UTC))
-    write(made, to)
-    output.line(made.head)
-    output.note(f"{len(jobs)} jobs are written down in {to}. Publish the head now, the file when you like.")
-    output.note(f"After the runs:  {output.command('preregister', 'check', to, 'RUN…')}")
+    return promise(configs, jobs, plugins, now=datetime.now(UTC))
 
 
 @app.command()

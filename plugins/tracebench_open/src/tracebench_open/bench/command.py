@@ -1,0 +1,129 @@
+"""`trace-bench open-bench`: promise, run, gather and verify a page of results that others can check."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracebench_core.errors import TraceBenchError, UsageError
+from tracebench_core.ids import did_you_mean
+from tracebench_engine.api.console import output
+from tracebench_engine.api.console.options import AsJson
+from tracebench_open.bench.plan import SIZES, parts_of, write_configs
+from tracebench_open.command import promised_by
+from tracebench_open.registration import Registration, read, write
+
+app = typer.Typer(
+    help="Make a page of results with receipts, and verify it.", no_args_is_help=True, rich_markup_mode=None
+)
+SizeName = Annotated[str, typer.Option("--size", metavar="NAME", help=f"One of {', '.join(SIZES)}.")]
+Release = Annotated[
+    str, typer.Option(metavar="NAME", help="The release of the fields, committed to and not given away.")
+]
+Keep = Annotated[Path, typer.Option(metavar="DIR", help="Where configs, the registration and runs are kept.")]
+PROMISE = "registration.json"
+
+
+@app.command()
+def promise(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
+    """Write the configs and the registration of every job, and print the head to publish. No model is asked."""
+    _known(size)
+    configs = write_configs(parts_of(size, release), keep)
+    made = promised_by(configs)
+    write(made, keep / PROMISE)
+    output.line(made.head)
+    output.note(f"{sum(len(s.seeds) for s in made.jobs)} jobs. Publish the head, then:")
+    output.note(output.command("open-bench", "run", "--size", size, "--release", release, "--keep", keep))
+
+
+@app.command()
+def run(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
+    """Run what was promised; what has ended is kept, so that it goes on where it was cut off."""
+    _promised(keep)
+    for part in parts_of(size, release):
+        config = keep / f"{part['name']}.json"
+        argv = [
+            sys.executable,
+            "-m",
+            "tracebench_engine.cli",
+            "run",
+            "--config",
+            str(config),
+            "--runs-dir",
+            str(keep / "runs"),
+        ]
+        code = subprocess.run(argv, check=False).returncode  # noqa: S603 - this program
+        if code not in {0, 1}:  # 1: some jobs failed, which the page tells
+            raise typer.Exit(code)
+
+
+@app.command()
+def page(
+    *,
+    size: SizeName = "small",
+    release: Release,
+    keep: Keep,
+    to: Annotated[Path, typer.Option(metavar="DIR", help="The folder of receipts; the page is its name with `.md`.")],
+    leave: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART", help="A part that was promised and not run; the page tells it. May be given often."
+        ),
+    ] = None,
+) -> None:
+    """Gather the receipts of the runs, and write the page that follows from them."""
+    from tracebench_open.bench.gather import gather  # noqa: PLC0415 - the other commands need less
+
+    _known(size)
+    text = gather(
+        parts_of(size, release), keep / "runs", _promised(keep), size=size, release=release, to=to, leave=leave or ()
+    )
+    path = to.with_suffix(".md")
+    path.write_text(text, encoding="utf-8")
+    output.line(str(path))
+    output.note(output.command("open-bench", "verify", to, "--page", path))
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The receipts.")],
+    *,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="The page; left out, the receipts alone.")] = None,
+    head: Annotated[str | None, typer.Option(metavar="HEX", help="Of the registration, as it was published.")] = None,
+    root: Annotated[str | None, typer.Option(metavar="HEX", help="Of the receipts, as somebody kept it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the page again from its receipts, with the bench's own library. Exits with 1 where anything is not so."""
+    from tracebench_open.bench import recompute  # noqa: PLC0415 - it imports numpy
+
+    try:
+        wrong = [*recompute.verify(folder, page, head=head, root=root)]
+    except (OSError, ValueError, KeyError, TypeError) as err:
+        raise UsageError(
+            f"`{folder}` holds no receipts of the open bench: {err}.", hint=output.command("open-bench", "--help")
+        ) from err
+    if as_json:
+        output.document("open-bench-verification", agrees=not wrong, wrong=wrong)
+    else:
+        for words in wrong:
+            output.line(output.safe(words))
+        if not wrong:
+            output.line("All of it is so: receipts, promise and figures.")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _known(size: str) -> None:
+    if size not in SIZES:
+        raise UsageError(f"There is no size `{size}`.{did_you_mean(size, SIZES)}", hint=f"--size {next(iter(SIZES))}")
+
+
+def _promised(keep: Path) -> Registration:
+    try:
+        return read(keep / PROMISE)
+    except TraceBenchError as err:
+        raise UsageError(str(err), hint=output.command("open-bench", "promise", "--keep", keep)) from err

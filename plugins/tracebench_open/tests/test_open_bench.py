@@ -1,0 +1,277 @@
+"""The open bench from the promise to the page, and both verifiers before forged pages and receipts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.whole import HEAVY
+
+from tracebench_open.bench import recompute
+from tracebench_open.bench.alone import page as shown
+from tracebench_open.bench.alone import receipts, sums
+
+COMMAND = Path(sys.executable).with_name("trace-bench")
+pytestmark = pytest.mark.timeout(600)
+TINY = ("--size", "tiny", "--release", "2026-11")
+Forge = Callable[[Path], None]
+
+
+def trace_bench(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *map(str, argv)], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with `page.md`, the receipts `page`, and the printed head in `head`."""
+    folder = tmp_path_factory.mktemp("bench")
+    promised = trace_bench("open-bench", "promise", *TINY, "--keep", "keep", folder=folder)
+    assert promised.returncode == 0, promised.stderr
+    ran = trace_bench("open-bench", "run", *TINY, "--keep", "keep", folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    paged = trace_bench("open-bench", "page", *TINY, "--keep", "keep", "--to", "page", folder=folder)
+    assert paged.returncode == 0, paged.stderr
+    (folder / "head").write_text(promised.stdout.strip())
+    return folder
+
+
+def alone(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """Run the shipped file as anybody would who has Python and nothing else."""
+    argv = [sys.executable, "-I", "-S", "page/check.py", "page", "--page", "page.md", *more]
+    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, env={})
+
+
+def ours(folder: Path, **kept: str) -> list[str]:
+    return [*recompute.verify(folder / "page", folder / "page.md", **kept)]
+
+
+def copied(made: Path, tmp_path: Path) -> Path:
+    for name in ("page.md", "head"):
+        shutil.copy(made / name, tmp_path)
+    shutil.copytree(made / "page", tmp_path / "page")
+    return tmp_path
+
+
+def edited(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
+    """Change the files of a receipt."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+
+
+def rechained(members: dict[str, bytes], records: list[dict[str, Any]]) -> str:
+    """Write a journal anew that is one sound chain, as who knows the form can without the key; return its head."""
+    before, lines = "0" * 64, []
+    for number, record in enumerate(records):
+        plain = {k: v for k, v in record.items() if k not in {"n", "prev", "mac", "sum"}}
+        text = json.dumps({"n": number, **plain, "prev": before, "mac": "0" * 32}, separators=(",", ":"))
+        before = hashlib.sha256(text.encode()).hexdigest()
+        lines.append(f'{text[:-1]},"sum":"{before[:16]}"}}\n')
+    members["journal-main.jsonl"] = "".join(lines).encode()
+    return before
+
+
+def resealed(folder: Path, part: int, change: Callable[[dict[str, bytes], list[dict[str, Any]]], None]) -> None:
+    """Forge a receipt, its journal, `bench.json` and the page, so that all agree with one another again."""
+    bench = json.loads((folder / "page/bench.json").read_text())
+    told = bench["parts"][part]
+
+    def forge(members: dict[str, bytes]) -> None:
+        records = [json.loads(line) for line in members["journal-main.jsonl"].splitlines()]
+        change(members, records)
+        told["head"] = rechained(members, records)
+
+    edited(folder / "page" / told["file"], forge)
+    (folder / "page/bench.json").write_text(json.dumps(bench))
+    repaged(folder)
+
+
+def repaged(folder: Path) -> None:
+    """Write the page that the receipts give, wherever they can be read."""
+    bench, found, wrong = receipts.read(folder / "page")
+    if not wrong:
+        figures = {name: sums.figures(one, bench["reference"]) for name, one in found.items()}
+        (folder / "page.md").write_text(shown.page(bench, figures, receipts.root_of(folder / "page", bench)))
+
+
+def test_an_untouched_page_passes_both(made: Path) -> None:
+    done = alone(made, "--head", (made / "head").read_text())
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert ours(made, head=(made / "head").read_text()) == []
+    told = trace_bench("open-bench", "verify", "page", "--page", "page.md", folder=made)
+    assert told.returncode == 0, told.stdout + told.stderr
+    page = (made / "page.md").read_text()
+    assert "not resolved" in page
+    assert str(made) not in page
+
+
+def a_digit_of_the_page(folder: Path) -> None:
+    text = (folder / "page.md").read_text()
+    found = re.search(r"0\.\d\d\d ±", text)
+    assert found
+    digit = found[0][4]
+    changed = found[0][:4] + str((int(digit) + 1) % 10) + found[0][5:]
+    (folder / "page.md").write_text(text.replace(found[0], changed, 1))
+
+
+def a_digit_of_a_result(folder: Path) -> None:
+    def change(members: dict[str, bytes]) -> None:
+        name = next(n for n in members if n.endswith("results.json"))
+        members[name] = re.sub(rb'"score_test": 0\.(\d)', lambda m: b'"score_test": 0.9', members[name])
+
+    edited(folder / "page/fields-calls.zip", change)
+
+
+def a_digit_of_the_ledger(folder: Path) -> None:
+    def change(members: dict[str, bytes]) -> None:
+        members["llm/ledger.jsonl"] = members["llm/ledger.jsonl"].replace(b'"usd":0.0', b'"usd":0.1', 1)
+
+    edited(folder / "page/fields-calls.zip", change)
+
+
+def a_seed_less_in_its_zip(folder: Path) -> None:
+    def change(members: dict[str, bytes]) -> None:
+        members.pop(next(n for n in members if n.endswith("results.json")))
+
+    edited(folder / "page/tasks-calls.zip", change)
+
+
+def a_seed_less_and_all_agrees(folder: Path) -> None:
+    """Drop a seed of every trainer: manifest, journal, head and page agree, and the promise alone stands against it."""
+
+    def change(members: dict[str, bytes], records: list[dict[str, Any]]) -> None:
+        manifest = json.loads(members["meta/manifest.json"])
+        gone = {job["job_id"] for job in manifest["jobs"] if job["seed"] == 2}
+        assert gone
+        manifest["jobs"] = [job for job in manifest["jobs"] if job["job_id"] not in gone]
+        lines = ",\n".join(f"    {json.dumps(job, separators=(',', ':'))}" for job in manifest.pop("jobs"))
+        head = json.dumps(manifest, indent=2)[:-2]
+        members["meta/manifest.json"] = f'{head},\n  "jobs": [\n{lines}\n  ]\n}}\n'.encode()
+        for id_ in gone:
+            members.pop(f"jobs/{id_}/results.json")
+            members.pop(f"jobs/{id_}/events.jsonl", None)
+        ledger = [
+            x
+            for x in members.get("llm/ledger.jsonl", b"").splitlines(keepends=True)
+            if json.loads(x)["job_id"] not in gone
+        ]
+        members["llm/ledger.jsonl"] = b"".join(ledger)
+        records[:] = [r for r in records if r.get("job") not in gone]
+        reseal(members, records)
+
+    resealed(folder, 2, change)
+
+
+def a_better_score_and_all_agrees(folder: Path) -> None:
+    """Raise a score: result, journal, head and page agree, and what somebody kept stands against it."""
+
+    def change(members: dict[str, bytes], records: list[dict[str, Any]]) -> None:
+        told = [n for n in members if n.endswith("results.json")]
+        name = next(n for n in told if n.replace("results.json", "events.jsonl") not in members)
+        result = json.loads(members[name])
+        members[name] = members[name].replace(f'"score_test": {result["score_test"]}'.encode(), b'"score_test": 0.99')
+        end = next(r for r in records if r["kind"] == "job_finished" and r["job"] == result["job_id"])
+        end["digest"] = hashlib.sha256(members[name]).hexdigest()
+
+    resealed(folder, 0, change)
+
+
+def reseal(members: dict[str, bytes], records: list[dict[str, Any]]) -> None:
+    """Seal manifest and ledger as they are now."""
+    for name in ("meta/manifest.json", "llm/ledger.jsonl"):
+        last = [r for r in records if name in r.get("files", {})][-1:]
+        for record in records:
+            if name in record.get("files", {}):
+                record["files"].pop(name)
+        for record in last:
+            record["files"][name] = [len(members[name]), hashlib.sha256(members[name]).hexdigest()]
+
+
+def swapped_receipts(folder: Path) -> None:
+    one, other = folder / "page/fields-calls.zip", folder / "page/fields-usd.zip"
+    shutil.move(one, folder / "aside")
+    shutil.move(other, one)
+    shutil.move(folder / "aside", other)
+
+
+def swapped_receipts_and_all_agrees(folder: Path) -> None:
+    bench = json.loads((folder / "page/bench.json").read_text())
+    one, other = bench["parts"][0], bench["parts"][1]
+    for name in ("file", "run_id", "head"):
+        one[name], other[name] = other[name], one[name]
+    (folder / "page/bench.json").write_text(json.dumps(bench))
+    repaged(folder)
+
+
+def another_registration(folder: Path) -> None:
+    told = json.loads((folder / "page/registration.json").read_text())
+    told["jobs"] = told["jobs"][:-1]
+    (folder / "page/registration.json").write_text(json.dumps(told))
+
+
+def another_secret(folder: Path) -> None:
+    bench = json.loads((folder / "page/bench.json").read_text())
+    bench["release"]["secret"] = "0" * 64
+    (folder / "page/bench.json").write_text(json.dumps(bench))
+
+
+def no_zip(folder: Path) -> None:
+    (folder / "page/fields-calls.zip").write_bytes(b"PK no zip")
+
+
+FORGERIES: tuple[Forge, ...] = (
+    a_digit_of_the_page, a_seed_less_and_all_agrees, swapped_receipts, a_digit_of_a_result, a_digit_of_the_ledger, a_seed_less_in_its_zip,
+    swapped_receipts_and_all_agrees, another_registration, another_secret, no_zip,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [pytest.param(f, marks=() if n < 3 else (HEAVY,)) for n, f in enumerate(FORGERIES)],
+    ids=lambda f: f.__name__,
+)
+def test_both_find_a_forgery(made: Path, tmp_path: Path, forge: Forge) -> None:
+    folder = copied(made, tmp_path)
+    forge(folder)
+    done = alone(folder)
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr
+    told = trace_bench("open-bench", "verify", "page", "--page", "page.md", folder=folder)
+    assert told.returncode in {1, 2}, told.stdout
+    assert "Traceback" not in told.stderr
+
+
+def test_what_agrees_with_itself_is_found_by_what_somebody_kept(made: Path, tmp_path: Path) -> None:
+    folder = copied(made, tmp_path)
+    bench = json.loads((folder / "page/bench.json").read_text())
+    root = receipts.root_of(folder / "page", bench)
+    assert alone(folder, "--root", root).returncode == 0
+    a_better_score_and_all_agrees(folder)
+    assert (folder / "page.md").read_text() != (made / "page.md").read_text()
+    assert alone(folder).returncode == 0
+    assert ours(folder)  # on the machine of the run, whose key shows that somebody else wrote the chain
+    assert alone(folder, "--root", root).returncode == 1
+    assert ours(folder, root=root)
+
+
+def test_a_run_that_was_never_promised_has_no_page(made: Path, tmp_path: Path) -> None:
+    done = trace_bench("open-bench", "run", *TINY, "--keep", "nowhere", folder=tmp_path)
+    assert (done.returncode, "promise" in done.stderr) == (2, True)
+    again = trace_bench("open-bench", "promise", *TINY, "--keep", made / "keep", folder=tmp_path)
+    assert (again.returncode, "never written twice" in again.stderr) == (2, True)
+    other = trace_bench(
+        "open-bench", "promise", "--size", "tin", "--release", "2026-11", "--keep", "k", folder=tmp_path
+    )
+    assert (other.returncode, "Did you mean `tiny`?" in other.stderr) == (2, True)
