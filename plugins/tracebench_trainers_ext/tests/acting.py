@@ -84,7 +84,7 @@ KNOBS: tuple[Knob, ...] = (
     *_own("Nevergrad", {"n_trials": 10, "reach": 2.0, "optimizer": "OnePlusOne"}, task=NUMBER, beside=TRIALS),
     *_own(
         "gepa-optimize",
-        {"temperature": 0.3, "reflection_minibatch_size": 1, "acceptance_criterion": "improvement_or_equal"},
+        {"temperature": 0.3, "reflection_minibatch_size": 1},
         budget=SIXTY,
     ),
     *_library("gepa-optimize", {"reflection_prompt_template": TEMPLATE}, budget=SIXTY),
@@ -98,7 +98,7 @@ KNOBS: tuple[Knob, ...] = (
         model=Row, beside=TEN,
     ),
     *_library(
-        "SkyDiscover-AdaEvolve", {"search.database.num_islands": 3, "search.database.use_adaptive_search": False}, model=Row, beside=TEN
+        "SkyDiscover-AdaEvolve", {"search.database.num_islands": 3}, model=Row, beside=TEN
     ),
     *_library("SkyDiscover-BestOfN", {"search.database.best_of_n": 2}, model=Row, beside=TEN),
     *_own("TextGrad", {"batch_size": 1, "constraints": ["Be short."]}, beside={"num_steps": 4}),

@@ -99,7 +99,11 @@ HELD = {
 }
 RIGHT = {
     "gepa-optimize": {"merge_val_overlap_floor": 3, "reflection_prompt_template": "MARK <curr_param> <side_info>"},
-    "gepa-anything": {"engine": {"frontier_type": "instance"}, "merge": {"max_merge_invocations": 1}},
+    "gepa-anything": {
+        "engine": {"frontier_type": "instance"},
+        "merge": {"max_merge_invocations": 1},
+        "reflection": {"reflection_prompt_template": "MARK <curr_param> <side_info>"},
+    },
     "DSPy-COPRO": {"track_stats": True},
     "DSPy-MIPROv2": {"minibatch": True, "minibatch_size": 2, "minibatch_full_eval_steps": 1, "view_data_batch_size": 2},
     "DSPy-GEPA": {"component_selector": "all"},
@@ -152,7 +156,7 @@ def test_what_the_bench_holds_is_refused(tmp_path: Path, model: FakeOpenAI, trai
 def test_a_librarys_own_setting_is_taken(tmp_path: Path, model: FakeOpenAI, trainer: str) -> None:
     result, words = one(tmp_path, model, trainer, {"library": RIGHT[trainer]})
     assert result.status == "ok", (result.error, words[-3000:])
-    if trainer == "gepa-optimize":
+    if trainer in {"gepa-optimize", "gepa-anything"}:
         assert any("MARK" in str(request["messages"]) for request in model.log.requests)
     if trainer == "OpenEvolve":
         assert {request.get("temperature") for request in model.log.requests} >= {0.1}

@@ -54,13 +54,15 @@ def train(task, settings):
         refiner=refiner,
         callbacks=[common.Lineage(task, read)],
     )
+    reflection = settings.library.get("reflection")
+    templated = isinstance(reflection, dict) and reflection.get("reflection_prompt_template") is not None
     held = {f"{part}{name}" for part in ("", "engine.", "reflection.", "refiner.") for name in common.HELD}
     anything.optimize_anything(
         seed_candidate=task.initial[single] if single else task.initial,
         evaluator=evaluator,
         dataset=task.train,
         valset=task.validation,
-        objective=task.objective,
+        objective=None if templated else task.objective,  # the library takes one of the two
         background=settings.background,
         config=knobs.lay(config, settings.library, held=held),
     )
