@@ -25,16 +25,19 @@ Release = Annotated[
     str, typer.Option(metavar="NAME", help="The release of the fields, committed to and not given away.")
 ]
 Keep = Annotated[Path, typer.Option(metavar="DIR", help="Where configs, the registration and runs are kept.")]
-PROMISE = "registration.json"
+PROMISE, COMMIT = "registration.json", "commit.txt"
 
 
 @app.command()
 def promise(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
     """Write the configs and the registration of every job, and print the head to publish. No model is asked."""
+    from tracebench_open.bench.gather import this_commit  # noqa: PLC0415 - the other commands need less
+
     _known(size)
     configs = write_configs(parts_of(size, release), keep)
     made = promised_by(configs)
     write(made, keep / PROMISE)
+    (keep / COMMIT).write_text(this_commit() + "\n", encoding="utf-8")
     output.line(made.head)
     output.note(f"{sum(len(s.seeds) for s in made.jobs)} jobs. Publish the head, then:")
     output.note(output.command("open-bench", "run", "--size", size, "--release", release, "--keep", keep))
@@ -80,7 +83,14 @@ def page(
 
     _known(size)
     text = gather(
-        parts_of(size, release), keep / "runs", _promised(keep), size=size, release=release, to=to, leave=leave or ()
+        parts_of(size, release),
+        keep / "runs",
+        _promised(keep),
+        size=size,
+        release=release,
+        to=to,
+        leave=leave or (),
+        commit=(keep / COMMIT).read_text(encoding="utf-8").strip(),
     )
     path = to.with_suffix(".md")
     path.write_text(text, encoding="utf-8")

@@ -35,6 +35,7 @@ def gather(
     release: str,
     to: Path,
     leave: Sequence[str] = (),
+    commit: str = "unknown",
 ) -> str:
     """Write the receipts of finished runs and the file that checks them into a folder; return the page, which says what was left.
 
@@ -63,7 +64,7 @@ def gather(
         "schema_version": 1,
         "size": size,
         "folder": to.name,
-        "commit": _commit(),
+        "commit": commit,
         "release": {"name": release, "commitment": commitment_of(secret), "secret": secret},
         "registration": registration.head,
         "not_run": sum(len(s.seeds) for s in registration.jobs) - jobs,
@@ -145,7 +146,8 @@ def _wall(run: Run) -> float:
     return max((datetime.fromisoformat(t.replace("Z", "+00:00")) - began).total_seconds() for t in times)
 
 
-def _commit() -> str:
+def this_commit() -> str:
+    """Return the commit of the checkout that the folder is in, where it is in one."""
     done = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - wherever git is
     return done.stdout.strip() or "no checkout"
 
@@ -172,7 +174,7 @@ def words_of(part: dict[str, Any]) -> list[str]:
     what = (
         f"Each of {len(tasks)} fields is drawn anew from the release's secret; scores are of 200 held-out examples without noise, 0 to 1"
         if part["one_scale"]
-        else f"{len(tasks)} of one suite's tasks, with {len(config['seeds'])} seeds each; scores are the tasks' own, more is better"
+        else f"Tasks of one suite: {len(tasks)}, with {len(config['seeds'])} seeds each; scores are the tasks' own, more is better"
     )
     return [
         f"Each job may use {caps}. The model is `{config['llm']['model']}`. {what}.",
