@@ -196,7 +196,7 @@ def test_a_step_that_leaves_its_root_finds_nothing_of_the_host(layout: Path, tmp
 def test_a_step_that_forks_without_end_is_stopped(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    script = "i=0; while [ $i -lt 5000 ]; do sleep 30 & i=$((i+1)); done; echo all"
+    script = "i=0; while [ $i -lt 5000 ]; do sleep 9999 & i=$((i+1)); done; echo all"
 
     with pytest.raises(MappedError, match=r"(?i)fork"):
         run_mapped(["sh", "-c", script], hand_over(work), environ={})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tracebench_engine.api.interpreters import data_folder
-from tracebench_terminalbench.program import TERMINUS, is_program, start
+from tracebench_terminalbench.program import TERMINUS, brought, is_program, start
 
 if TYPE_CHECKING:
     from tracebench_terminalbench.options import Options
@@ -100,11 +100,11 @@ def needs_door(options: Options) -> bool:
     return is_program(options.agent) or not (options.agent == TERMINUS or ":" in options.agent)
 
 
-def _door(options: Options, cases: Sequence[Case], model: Model | None) -> dict[str, str]:
-    """Return the gateway's address as a setting of the sandboxes that lead there."""
+def _door(options: Options, cases: Sequence[Case], model: Model | None) -> dict[str, Any]:
+    """Return what sandboxes that lead to the gateway are told: its address, and what is brought of an agent that is installed here."""
     if model is None or not needs_door(options) or backend_of(options, cases) not in HERE:
         return {}
-    return {"door": urlsplit(model.base_url).netloc}
+    return {"door": urlsplit(model.base_url).netloc, **brought(options)}
 
 
 def _agent(options: Options, subject: Mapping[str, Any], model: Model | None) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _agent(options: Options, subject: Mapping[str, Any], model: Model | None) ->
     agent: dict[str, Any] = {"model_name": f"openai/{model.name}", "kwargs": kwargs}
     if is_program(options.agent):
         own = start(options, folder=subject.get("folder"))
-        agent |= {"import_path": PROGRAM, "kwargs": {**own, "base_url": model.base_url, "model": model.name}}
+        agent |= {"import_path": PROGRAM, "kwargs": {**own, "gateway": model.base_url, "model": model.name}}
     elif "template" in subject:
         kwargs["prompt_template_path"] = subject["template"]
         agent["import_path"] = TEMPLATE

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tracebench_core.contracts import EvaluationFailed
-from tracebench_core.errors import UsageError, quoted
-from tracebench_core.specs import Feedback
+from tracebench_core.errors import MissingRequirementError, UsageError, quoted
+from tracebench_core.specs import AgentSpec, Feedback
 from tracebench_engine.api import agents
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 TERMINUS = "terminus-2"
 FOLDER, PRESET = "folder", "preset:"
 """Values of `agent`: the program of `agent_folder`, and the coding agent that a plugin describes."""
+PYTHON = "python3"
 OWN = Path(__file__).parent / "agent"
 """A small agent of ours, careless as it is."""
 LONGEST = 200_000
@@ -97,6 +99,30 @@ def write_files(options: Options, changed: Mapping[str, str], folder: Path) -> N
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
         place.chmod(0o755)
+
+
+def installed_agent(options: Options) -> AgentSpec | None:
+    """Return the preset that is installed on this machine and is the agent, by our means or by Harbor's; None where it is neither."""
+    name = options.agent.removeprefix(PRESET)
+    if name in {TERMINUS, FOLDER} or ":" in name:
+        return None
+    try:
+        spec = agents.find_preset(name)
+        agents.find_agent(spec)
+    except (UsageError, MissingRequirementError):
+        return None
+    return spec
+
+
+def brought(options: Options) -> dict[str, Any]:
+    """Return what comes into sandboxes as it lies here: an agent that is installed, and the Python of a program that needs one."""
+    if options.agent == FOLDER and shlex.split(options.agent_command)[0] == PYTHON:
+        program = Path(sys.executable).resolve()
+        return {"brought": [*map(str, agents.belongings(program))], "programs": {PYTHON: str(program)}}
+    spec = installed_agent(options)
+    if spec is None:
+        return {}
+    return {"brought": [*map(str, agents.needs_of(spec))], "programs": {spec.program: str(agents.find_agent(spec))}}
 
 
 def start(options: Options, *, folder: str | None) -> dict[str, Any]:

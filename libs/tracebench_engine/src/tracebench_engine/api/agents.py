@@ -31,11 +31,15 @@ if TYPE_CHECKING:
         known_words as known_words,
     )
     from tracebench_engine.door.agents import (
+        needs_of as needs_of,
+    )
+    from tracebench_engine.door.agents import (
         spoken as spoken,
     )
     from tracebench_engine.door.agents import (
         start_of as start_of,
     )
+    from tracebench_engine.door.held import belongings as belongings
     from tracebench_engine.door.silence import Silence as Silence
 
 __getattr__ = imported_on_use(__name__)

@@ -1,6 +1,6 @@
 """The process that a sandbox of an image lives with: limits, namespaces, a copy-on-write root. Killing it ends and removes all of it.
 
-    python -m tracebench_terminalbench.oci.holder '{"rootfs": "…", "size": "1g", "processes": 512, "memory_mb": 2048}'
+    python -m tracebench_terminalbench.oci.holder '{"rootfs": "…", "below": null, "size": "1g", "processes": 512, "memory_mb": 2048}'
 
 It prints `READY`; commands enter the namespaces of its child's child. Source: overlayfs, pivot_root(2), pid_namespaces(7).
 """
@@ -42,6 +42,8 @@ def main() -> None:
     """Hold one sandbox until killed."""
     asked = json.loads(sys.argv[1])
     rootfs = Path(asked["rootfs"])
+    store = rootfs.parent.parent
+    lowers = ":".join(str(Path(root).relative_to(store)) for root in (rootfs, asked["below"]) if root)
     bounds = limits.Limits(processes=asked["processes"], memory_mb=asked["memory_mb"])
     group = limits.open_group(bounds)
     in_group = group is not None and group.join()
@@ -57,29 +59,29 @@ def main() -> None:
             return
         end_with_parent()
         limits.limit_namespace(bounds)
-        build_root(rootfs.name, size=asked["size"])
+        build_root(lowers, size=asked["size"])
         os.write(1, b"READY\n")
         reap(hidden=ranged)
 
-    child = fork_mapped(hold, rootfs.parent, kinds=namespaces.PIDS | namespaces.NET | namespaces.IPC | namespaces.UTS)
+    child = fork_mapped(hold, store, kinds=namespaces.PIDS | namespaces.NET | namespaces.IPC | namespaces.UTS)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if group is not None:
         group.close()
     sys.exit(abs(code))
 
 
-def build_root(lower: str, *, size: str) -> None:
+def build_root(lowers: str, *, size: str) -> None:
     """Make an image's files, copy-on-write, the root of the calling process, the first of new namespaces.
 
     Args:
-        lower: the files, in the working directory.
+        lowers: folders of files below the working directory, as overlayfs takes them: those of the first come before those of the next.
         size: of all that may be written, in memory, as mount(8) takes it.
     """
     namespaces.mount("tmpfs", PLACE, kind="tmpfs", options=f"mode=755,size={size}")
     root = PLACE / "root"
     for folder in (root, PLACE / "up", PLACE / "work"):
         folder.mkdir(mode=0o755)
-    layers = f"lowerdir={lower},upperdir={PLACE / 'up'},workdir={PLACE / 'work'},userxattr"
+    layers = f"lowerdir={lowers},upperdir={PLACE / 'up'},workdir={PLACE / 'work'},userxattr"
     namespaces.mount("overlay", root, kind="overlay", options=layers, flags=_NO_DEVICES)
     for name in ("proc", "dev", "sys", "tmp", "run", "etc"):
         _folder(root / name)

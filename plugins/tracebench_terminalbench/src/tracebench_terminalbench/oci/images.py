@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tracebench_terminalbench.oci.brought import fingerprint, gather
 from tracebench_terminalbench.oci.layers import inspect, words_of
 from tracebench_terminalbench.oci.mapped import PLACE, MappedError, end_with_parent, hand_over, has_range, run_mapped
 from tracebench_terminalbench.oci.sources import find_source, full_name, references
@@ -80,6 +81,18 @@ class Store:
         key = hashlib.sha256(json.dumps([bases, _hash_of(context), self._network]).encode()).hexdigest()
         return self._kept(key, lambda work: self._build(context, names, work))
 
+    def brought(self, paths: Sequence[str]) -> Path:
+        """Return a folder of an installed agent and what runs it, to lie below an image's files; made anew where it was installed anew."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        key = fingerprint(paths)[:32]
+        place = self._folder / "roots" / key
+        with self._turn(f"lock-{key}"):
+            if not place.exists():
+                with self._work() as work:
+                    gather(paths, work / "done/rootfs")
+                    (work / "done").rename(place)
+        return place / "rootfs"
+
     def _kept(self, key: str, make: Callable[[Path], Path]) -> Image:
         """Return the image of a key, made where it is not there; nobody waits for one of another key."""
         place = self._folder / "roots" / key[:32]
@@ -105,7 +118,6 @@ class Store:
             )
             told = {"config": contents.config, "notes": words_of(contents.devices)}
             (done / "image.json").write_text(json.dumps(told), encoding="utf-8")
-            place.parent.mkdir(exist_ok=True)
             done.rename(place)
 
     def _digest(self, reference: str) -> str:
@@ -183,6 +195,9 @@ class Store:
                 if (held := _try_hold(left)) is not None:  # of one that was killed
                     _remove(left)
                     os.close(held)
+            roots = self._folder / "roots"
+            roots.mkdir(exist_ok=True)
+            roots.chmod(0o755)  # the root of a sandbox goes through it, whatever the umask is
             work = hand_over(Path(tempfile.mkdtemp(prefix="work-", dir=self._folder)))
             held = _try_hold(work)
         work.chmod(0o755)

@@ -22,7 +22,8 @@ def main() -> None:
     store = Store(Path(asked["store"]).expanduser().absolute(), **settings)
     try:
         image = store.image(asked["image"]) if asked["image"] else store.built(Path(asked["environment"]))
-        answer = {"root": str(image.root), "config": dict(image.config), "notes": image.notes}
+        below = str(store.brought(asked["brought"])) if asked.get("brought") else None
+        answer = {"root": str(image.root), "config": dict(image.config), "notes": image.notes, "below": below}
     except (MappedError, OSError) as err:
         answer = {"problem": str(err)}
     print(json.dumps(answer))  # noqa: T201 - what is read

@@ -39,9 +39,25 @@ class LocalSandboxError(RuntimeError):
 class LocalEnvironment(BaseEnvironment):
     """One sandbox of one trial. It has no network at all."""
 
-    def __init__(self, *args: Any, tmpfs_size: str = "1g", door: str | None = None, **kwargs: Any) -> None:
-        """`door`: `127.0.0.1:PORT` of the host, which the sandbox's own loopback leads to."""
+    def __init__(
+        self,
+        *args: Any,
+        tmpfs_size: str = "1g",
+        door: str | None = None,
+        brought: Sequence[str] = (),
+        programs: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Keep what is asked.
+
+        Args:
+            tmpfs_size: what may be written, as mount(8) takes it.
+            door: `127.0.0.1:PORT` of the host, which the sandbox's own loopback leads to.
+            brought: files and folders of the host that an installed agent needs; they are in the sandbox where they are here.
+            programs: those of them that are commands inside, by a name that the image has none of.
+        """
         self._size = tmpfs_size
+        self._brought, self._programs = brought, programs or {}
         self._address = door
         self._door: asyncio.subprocess.Process | None = None
         self._said: asyncio.Task[None] | None = None
@@ -78,7 +94,8 @@ class LocalEnvironment(BaseEnvironment):
         self._mount_point = self.trial_paths.trial_dir.resolve() / f".sandbox-{self.session_id.rsplit('__', 1)[-1]}"
         self._mount_point.mkdir(parents=True, exist_ok=True)
         try:
-            self._pid = child_of(await self._hold(holder_argv(self._mount_point, size=self._size), {"PATH": PATH}))
+            argv = holder_argv(self._mount_point, size=self._size, brought=self._brought)
+            self._pid = child_of(await self._hold(argv, {"PATH": PATH}))
             await self._begin()
             for step in steps:
                 await self._follow(step.word, step.rest)
@@ -167,6 +184,9 @@ class LocalEnvironment(BaseEnvironment):
         """Make the folders that Harbor fetches when the trial ends."""
         folders = shlex.join(self._mount_targets() or LOGS)
         await self._checked(f"mkdir -p {folders} && chmod 777 {folders}", cwd="/")
+        for name, program in self._programs.items():
+            link = shlex.join(["ln", "-s", program, f"/usr/local/bin/{name}"])
+            await self._checked(f"command -v {name} || {{ mkdir -p /usr/local/bin && {link}; }}", cwd="/")
         if self._address is not None:
             await self._open_door(self._address)
 

@@ -89,7 +89,7 @@ class ImageEnvironment(LocalEnvironment):
         config = prepared["config"]
         online = self._wanted == "task" and not self._network_disabled
         asked = {
-            "rootfs": prepared["root"], "processes": self._processes, "memory_mb": self._effective_memory_mb,
+            "rootfs": prepared["root"], "below": prepared["below"], "processes": self._processes, "memory_mb": self._effective_memory_mb,
             "size": f"{self._effective_storage_mb}m" if self._effective_storage_mb else self._size,
         }  # fmt: skip
         argv = [self._python, "-m", "tracebench_terminalbench.oci.holder", json.dumps(asked)]
@@ -151,7 +151,8 @@ class ImageEnvironment(LocalEnvironment):
         if image is None and not (self.environment_dir / "Dockerfile").is_file():
             raise ImageError("the task has neither a `docker_image` nor a Dockerfile")
         network = self._wanted == "task"
-        asked = {**self._asked, "environment": str(self.environment_dir), "image": image, "network": network}
+        place = {"environment": str(self.environment_dir), "image": image}
+        asked = {**self._asked, **place, "network": network, "brought": self._brought}
         process = await asyncio.create_subprocess_exec(
             self._python, "-m", "tracebench_terminalbench.oci.prepare", json.dumps(asked),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,

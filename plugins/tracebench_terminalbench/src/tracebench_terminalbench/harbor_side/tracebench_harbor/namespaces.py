@@ -15,14 +15,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+_SHOWN = ("/usr/", "/bin/", "/lib", "/sbin/")
+"""What every sandbox has of the host."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TOOLS = ("unshare", "nsenter", "mount", "umount", "pivot_root", "tar", "bash", "tmux")
 _CAP_SYS_ADMIN = 21
 _ROOT = r"""
 set -eu
-S=$1; SIZE=$2; OPT=$3; R=$S/root
+S=$1; SIZE=$2; OPT=$3; R=$S/root; shift 3
 mount --make-rprivate /
 mount -t tmpfs -o size=$SIZE,mode=755 tmpfs "$S"
 mkdir "$S/layers" "$R"
@@ -41,6 +44,7 @@ mkdir -p "$R/var/tmp" "$R/var/log" "$R/opt" "$R/srv" "$R/home" "$R/proc" "$R/dev
 mount -t proc proc "$R/proc"
 mount -t tmpfs -o mode=1777 tmpfs "$R/tmp"
 mount -t tmpfs tmpfs "$R/run"
+N=0; for d in "$@"; do N=$((N + 1)); overlay "$d" "$R$d" "brought-$N"; done
 mount -t tmpfs -o mode=755 tmpfs "$R/dev"
 for d in null zero full random urandom tty; do : > "$R/dev/$d"; mount --bind "/dev/$d" "$R/dev/$d"; done
 mkdir "$R/dev/pts" "$R/dev/shm"
@@ -56,9 +60,13 @@ exec sleep infinity
 """
 
 
-def holder_argv(folder: Path, *, size: str) -> list[str]:
-    """Return the command that builds the sandbox on the mount point `folder`, says READY and stays."""
-    return [*_unshare(), "sh", "-c", _ROOT, "holder", str(folder), size, _overlay_options()]
+def holder_argv(folder: Path, *, size: str, brought: Sequence[str] = ()) -> list[str]:
+    """Return the command that builds the sandbox on the mount point `folder`, says READY and stays.
+
+    `brought` are places outside of the system that are in it where they are here; what is written there is thrown away.
+    """
+    further = [place for place in brought if Path(place).is_dir() and not place.startswith(_SHOWN)]
+    return [*_unshare(), "sh", "-c", _ROOT, "holder", str(folder), size, _overlay_options(), *further]
 
 
 def enter_argv(pid: int, cwd: str) -> list[str]:

@@ -34,7 +34,7 @@ class ProgramAgent(BaseAgent):
         argv, environ, files: its command, variables and settings, with the words of an `AgentSpec` in braces still to be filled in, and
             `{skills}` for the folder of skills. `files` are texts by their paths below its home.
         folder: on the host: what its home holds beside these.
-        base_url: the gateway's, which a door leads to from inside.
+        gateway: its address with `/v1`, which a door leads to from inside.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ProgramAgent(BaseAgent):
         *args: Any,
         argv: Sequence[str],
         environ: Mapping[str, str],
-        base_url: str,
+        gateway: str,
         model: str,
         files: Mapping[str, str] | None = None,
         folder: str | None = None,
@@ -52,8 +52,8 @@ class ProgramAgent(BaseAgent):
         self._words = {
             "{model}": model,
             "{key}": os.environ["OPENAI_API_KEY"],
-            "{base_url}": base_url,
-            "{host_url}": base_url.removesuffix("/v1"),
+            "{base_url}": gateway,
+            "{host_url}": gateway.removesuffix("/v1"),
             "{home}": HOME,
         }
         super().__init__(*args, **kwargs)
