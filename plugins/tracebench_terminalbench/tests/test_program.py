@@ -110,7 +110,7 @@ def test_a_harbor_agent_of_any_name_and_a_class_are_taken_and_get_a_door(tmp_pat
     named, own = made("aider"), made("my_agents.mine:Agent")
     (entry,), (other,) = named["agents"], own["agents"]
     assert (entry["name"], entry["model_name"]) == ("aider", "openai/m")
-    assert entry["kwargs"] == {"version": "1", "api_base": MODEL.base_url}
+    assert entry["kwargs"] == {"version": "1"}, "Harbor's own agents refuse settings that they do not know"
     assert len(entry["skills"]) == 1
     assert named["environment"]["kwargs"] == {"door": "127.0.0.1:4711"}
     assert other["import_path"] == "my_agents.mine:Agent"

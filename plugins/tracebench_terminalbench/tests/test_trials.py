@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracebench_terminalbench.transcript import digest, transcript
-from tracebench_terminalbench.trials import read_trial, read_trials
+from tracebench_terminalbench.trials import AWAY, read_trial, read_trials
 
 
 def written(folder: Path, *, slug: str = "hello-file", result: dict[str, Any] | str | None = None) -> Path:
@@ -56,6 +56,15 @@ def test_time_that_was_spent_on_a_model_that_is_away_is_no_zero(
 
     assert (trial.reward, trial.timed_out) == (reward, reward is not None)
     assert ("model was away" in trial.error) == (reward is None)
+
+
+def test_a_program_whose_time_went_by_while_its_model_failed_is_no_zero(tmp_path: Path) -> None:
+    folder = written(tmp_path / "a", result=failed("AgentTimeoutError", {"reward": 0.0}))
+    assert read_trial(folder).reward == 0.0
+    (folder / AWAY).write_text("HTTP/1.1 502 Bad Gateway")
+    trial = read_trial(folder)
+    assert (trial.reward, trial.suspect) == (None, False)
+    assert "its model was away: HTTP/1.1 502" in trial.error
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,10 @@ def _agent(options: Options, subject: Mapping[str, Any], model: Model | None) ->
     if model is None:
         return {"name": options.agent}
     usual = {"record_terminal_session": False} if options.agent == TERMINUS else {}
-    kwargs = {**usual, **options.agent_kwargs, "api_base": model.base_url}
+    asks_itself = needs_door(
+        options
+    )  # by `OPENAI_BASE_URL`; most of Harbor's own refuse a setting that they do not know
+    kwargs = {**usual, **options.agent_kwargs, **({} if asks_itself else {"api_base": model.base_url})}
     agent: dict[str, Any] = {"model_name": f"openai/{model.name}", "kwargs": kwargs}
     if is_program(options.agent):
         own = start(options, folder=subject.get("folder"))

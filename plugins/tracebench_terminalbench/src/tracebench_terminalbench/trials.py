@@ -22,10 +22,13 @@ INFRASTRUCTURE = frozenset(
         "NotUnderstoodError", "AgentSetupTimeoutError", "CancelledError", "RuntimeError", "OSError", "DownloadVerifierDirError",
         "AddTestsDirError", "APIConnectionError", "InternalServerError", "ServiceUnavailableError", "BadGatewayError",
         "RateLimitError", "Timeout", "AuthenticationError", "AgentAuthenticationError", "ApiUsageLimitError", "ModelGoneError",
+        "ProgramAwayError",
     }
 )  # fmt: skip
 """Failures of the sandbox, its provider or the model's server, which say nothing of the candidate."""
 AGENT_TIMEOUT, MODEL_GONE = "AgentTimeoutError", "ModelGoneError"
+AWAY = "model-away.txt"
+"""What the side of Harbor writes into a trial's folder when the model's server failed while a program worked."""
 MODEL_FAILED = "Unknown Error in LLM interaction"
 """What Terminus-2 writes into its log when a request to the model fails, before it tries again."""
 _MESSAGE_CHARACTERS = 2000
@@ -129,6 +132,9 @@ def _failure(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _lost_model(folder: Path, data: Mapping[str, Any]) -> str:
     """Return how the model failed where the agent's last request never was answered, or nothing."""
+    away = folder / AWAY
+    if away.is_file():  # of an agent that is a program
+        return away.read_text(encoding="utf-8", errors="replace")[:_MESSAGE_CHARACTERS]
     told = (data.get("agent_result") or {}).get("metadata") or {}
     if int(told.get("n_episodes") or 0) <= len(told.get("api_request_times_msec") or ()):
         return ""

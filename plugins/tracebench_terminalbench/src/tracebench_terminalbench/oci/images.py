@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +22,8 @@ from tracebench_terminalbench.oci.sources import find_source, full_name, referen
 
 TOOLS = ("skopeo", "umoci", "buildah")
 INSTALL = "apt-get install skopeo umoci buildah"
+_SAID = re.compile(r'msg="(.*)"$')
+"""Where skopeo's words are in a line of its log."""
 _TAG = "image"
 _OUT = "localhost/task:latest"
 _POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'
@@ -224,7 +227,9 @@ def _run(argv: Sequence[str], reference: str) -> bytes:
     done = subprocess.run(argv, capture_output=True, check=False, preexec_fn=end_with_parent)  # noqa: S603 - Debian's own tool
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise MappedError(f"the image `{reference}` cannot be had: {said[-1] if said else 'skopeo said nothing'}")
+        words = _SAID.search(said[-1]) if said else None
+        told = words[1].replace('\\"', '"') if words else said[-1] if said else "skopeo said nothing"
+        raise MappedError(f"the image `{reference}` cannot be had: {told}")
     return done.stdout
 
 

@@ -16,11 +16,17 @@ from harbor.models.agent.context import AgentContext
 HOME = "/agent"
 """Where its files are in the sandbox."""
 LOG = "program.txt"
+AWAY = "model-away.txt"
+"""In a trial's folder: how the model's server failed while the agent worked."""
 _TOLD = 1500
 
 
 class ProgramFailedError(Exception):
     """The agent's program ended with an error."""
+
+
+class ProgramAwayError(Exception):
+    """The agent's program is neither in the image nor installed on this machine."""
 
 
 class ModelGoneError(RuntimeError):
@@ -68,7 +74,16 @@ class ProgramAgent(BaseAgent):
         return None
 
     async def setup(self, environment: BaseEnvironment) -> None:
-        """Put its files into its home."""
+        """Put its files into its home.
+
+        Raises:
+            ProgramAwayError: when neither the image nor this machine has the program.
+        """
+        program = self._argv[0]
+        if "/" not in program and (await environment.exec(f"command -v {shlex.quote(program)}")).return_code:
+            raise ProgramAwayError(
+                f"the image has no `{program}`, and none was brought: trace-bench agents list shows what is installed here"
+            )
         self._words["{skills}"] = str(self.skills_dir or "")
         if self._folder is not None:
             await environment.upload_dir(self._folder, HOME)
@@ -91,8 +106,13 @@ class ProgramAgent(BaseAgent):
         environ = {name: self._filled(value) for name, value in self._environ.items()}
         command = shlex.join(self._filled(word) for word in self._argv)
         log = str(PurePosixPath(self.environment_logs_dir) / LOG)
-        done = await environment.exec(f"{command} > {log} 2>&1", env={**environ, **self._extra_env})
-        lost: list[str] = getattr(environment, "lost_models", list)()
+        lost: list[str] = []
+        try:
+            done = await environment.exec(f"{command} > {log} 2>&1", env={**environ, **self._extra_env})
+        finally:  # also where its time is over; beside the folder that the sandbox writes
+            lost = getattr(environment, "lost_models", list)()
+            if lost:
+                (self.logs_dir.parent / AWAY).write_text(lost[-1], encoding="utf-8")
         context.metadata = {"exit_code": done.return_code}
         if lost:
             raise ModelGoneError(f"the agent's model was away: {lost[-1]}")
