@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tracebench_terminalbench.job_config import LOCAL, TOYS, Case, Model, dataset, job_config
+from tracebench_terminalbench.job_config import LOCAL, TOYS, Case, Model, dataset, environment, job_config
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.stub import answer
 
@@ -84,3 +84,14 @@ def test_the_stub_answers_the_agents_prompt_and_no_other() -> None:
     assert last is not None
     assert '"task_complete": true' in last
     assert answer([{"role": "user", "content": "hello"}], random.Random(1)) is None
+
+
+def test_a_place_of_an_image_is_found_from_the_folder_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "images").mkdir()
+    monkeypatch.chdir(tmp_path)
+    told = {"debian:12": "images:12", "saved": "images", "far": "docker://127.0.0.1:5000/x"}
+    assert environment("oci", {"images": told})["kwargs"]["images"] == {
+        "debian:12": f"{tmp_path}/images:12", "saved": f"{tmp_path}/images", "far": "docker://127.0.0.1:5000/x",
+    }  # fmt: skip

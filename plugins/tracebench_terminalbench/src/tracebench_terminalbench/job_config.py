@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tracebench_engine.api.interpreters import data_folder
+from tracebench_terminalbench.oci.sources import split_place
 from tracebench_terminalbench.program import TERMINUS, brought, is_program, start
 
 if TYPE_CHECKING:
@@ -89,10 +90,18 @@ def environment(backend: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         return {"import_path": LOCAL, "kwargs": dict(kwargs)}
     if backend == "oci":
         ours = {"python": sys.executable, "store": str(data_folder(STORE, "images"))}
-        return {"import_path": IMAGES, "kwargs": {**ours, **kwargs}}
+        places = {"images": {name: _from_here(place) for name, place in kwargs.get("images", {}).items()}}
+        return {"import_path": IMAGES, "kwargs": {**ours, **kwargs, **places}}
     if ":" in backend:
         return {"import_path": backend, "kwargs": dict(kwargs)}
     return {"type": backend, "kwargs": dict(kwargs)}
+
+
+def _from_here(place: str) -> str:
+    """Return the place of an image with its path from the root: Harbor runs in another folder."""
+    path, tag = split_place(place)
+    whole = Path(path).expanduser().absolute()
+    return (f"{whole}:{tag}" if tag else str(whole)) if whole.exists() else place
 
 
 def needs_door(options: Options) -> bool:

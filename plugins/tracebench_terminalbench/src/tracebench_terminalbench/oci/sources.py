@@ -82,11 +82,17 @@ def _filled(name: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda found: values.get(found[1], found[2] or ""), name)
 
 
+def split_place(written: str) -> tuple[str, str]:
+    """Return the path of a place and its tag, which is empty where none is written."""
+    path, _, tag = written.rpartition(":")
+    return (written, "") if not path or Path(written).expanduser().exists() else (path, tag)
+
+
 def _place(written: str) -> Source:
-    if re.match(r"[a-z-]+:", written):  # as skopeo names it
-        return Source(written)
-    path, _, tag = written.rpartition(":") if not Path(written).expanduser().exists() else (written, "", "")
+    path, tag = split_place(written)
     place = Path(path).expanduser().absolute()
+    if not place.exists() and re.match(r"[a-z-]+:", written):  # as skopeo names it
+        return Source(written)
     if (place / "oci-layout").is_file():
         return Source(f"oci:{place}" + (f":{tag}" if tag else ""))
     if place.is_file() and tarfile.is_tarfile(place):
