@@ -122,7 +122,9 @@ def brought(options: Options) -> dict[str, Any]:
     spec = installed_agent(options)
     if spec is None:
         return {}
-    return {"brought": [*map(str, agents.needs_of(spec))], "programs": {spec.program: str(agents.find_agent(spec))}}
+    program = agents.find_agent(spec)
+    needs = dict.fromkeys(map(str, agents.needs_of(spec, program)))
+    return {"brought": [*needs], "programs": {spec.program: str(program)}}
 
 
 def start(options: Options, *, folder: str | None) -> dict[str, Any]:

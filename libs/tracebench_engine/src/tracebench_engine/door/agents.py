@@ -45,7 +45,7 @@ def start_of(spec: AgentSpec, problem: Problem, *, workdir: Path, home: Path) ->
         name=f"{spec.name} {agent_version(spec)}".strip(),
         argv=(str(program), *(filled(word, known) for word in spec.argv)),
         environ={name: filled(value, known) for name, value in spec.environ.items()},
-        shown=needs_of(spec),
+        shown=tuple(dict.fromkeys(needs_of(spec, program))),
     )
 
 
@@ -78,16 +78,8 @@ def spoken(argv: Iterable[str], *, task: str, files: Iterable[str]) -> list[str]
     return [word.replace(TASK, task).replace(FILES, " ".join(names)) for word in words]
 
 
-def needs_of(spec: AgentSpec) -> tuple[Path, ...]:
-    """Return what an installed agent needs of the host's files beside the system: its installation, and the Python or Node that runs it.
-
-    Raises:
-        MissingRequirementError: when it is not installed.
-    """
-    return tuple(dict.fromkeys(_needed(spec, find_agent(spec))))
-
-
-def _needed(spec: AgentSpec, program: Path) -> Iterator[Path]:
+def needs_of(spec: AgentSpec, program: Path) -> Iterator[Path]:
+    """Yield what an installed agent needs beside the system: its installation, and the Python or Node that runs it."""
     yield from belongings(program)
     runners = [str(program.with_name("python")) if spec.requirements else None]
     runners.append(shutil.which("node") if spec.packages else None)
