@@ -80,9 +80,6 @@ def spoken(argv: Iterable[str], *, task: str, files: Iterable[str]) -> list[str]
 
 def needs_of(spec: AgentSpec, program: Path) -> Iterator[Path]:
     """Yield what an installed agent needs beside the system: its installation, and the Python or Node that runs it."""
-    yield from belongings(program)
-    runners = [str(program.with_name("python")) if spec.requirements else None]
-    runners.append(shutil.which("node") if spec.packages else None)
-    for runner in runners:
-        if runner is not None:
-            yield from belongings(Path(runner))
+    runners = [str(program), str(program.with_name("python")) if spec.requirements else None]
+    for place in filter(None, [*runners, shutil.which("node") if spec.packages else None]):
+        yield from belongings(Path(place))
