@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SIDE = 512, ROUNDS = 1500, NUMBERS = 12000 };
+enum { SIDE = 512, ROUNDS = 700, NUMBERS = 8000 };
 static uint16_t one[SIDE][SIDE], other[SIDE][SIDE];
 static uint32_t numbers[NUMBERS], state;
 
