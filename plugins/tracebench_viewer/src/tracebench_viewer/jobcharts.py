@@ -81,7 +81,7 @@ def matrix_chart(cells: Sequence[Row], examples: Sequence[str]) -> Spec:
         "y": {
             "field": "example",
             "type": "nominal",
-            "title": "example, worst first",
+            "title": "example",
             "sort": [*examples],
             "axis": {"labelLimit": 140},
         },

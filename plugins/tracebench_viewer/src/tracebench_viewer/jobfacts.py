@@ -85,7 +85,7 @@ def draw_facts(job: JobView) -> None:
         ("Cost", cost(result.used.usd), ""),
         ("Took", duration(result.time_seconds), ""),
     )
-    told = [f"stopped by: {result.stop_reason or 'nothing'}"]
+    told = [f"ended: {result.stop_reason or 'nothing'}"]
     if result.not_measured:
         told.append(f"{result.not_measured} evaluations could not be measured")
     if result.overshoot:

@@ -47,7 +47,7 @@ def render_job(run_name: str, job: JobView, *, views: Sequence[Any] = ()) -> str
         tables["measured"], parts_of = _measured(job)
         charts |= parts_of
         places_of = dict.fromkeys(
-            parts_of, "Examples by candidates. ✕ failed, ? could not be measured, empty: was not evaluated."
+            parts_of, "Examples, the worst first, by candidates. ✕ failed, ? could not be measured, empty: was not evaluated."
         )
         parts.append(markup.section("Examples", markup.charts(places_of), '<div id="measured"></div>'))
     if job.calls:
@@ -94,7 +94,7 @@ def _facts(job: JobView) -> str:
         ("Tokens", number(used.tokens)),
         ("Cost", "unknown" if used.usd is None else f"{used.usd:.4f} USD"),
         ("Took", duration(result.time_seconds)),
-        ("Stopped by", result.stop_reason or "nothing"),
+        ("Ended", result.stop_reason or "nothing"),
     ]
     return markup.facts(told)
 

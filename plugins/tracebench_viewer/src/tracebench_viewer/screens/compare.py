@@ -43,7 +43,7 @@ def draw() -> None:
 
 def _comparison(names: list[str]) -> None:
     boxes = st.columns([2, 2])
-    axis = str(boxes[0].selectbox("Cut and compare use on", AXES, format_func=lambda a: UNITS[a], key="cut-axis"))
+    axis = str(boxes[0].selectbox("Compare at equal", AXES, format_func=lambda a: UNITS[a], key="cut-axis"))
     try:
         runs = [parts.reader().run(name) for name in names]
         entrants = sorted({trainer for name in names for trainer in (parts.shelf().run(name) or {})["trainers"]})

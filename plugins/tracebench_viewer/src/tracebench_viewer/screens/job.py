@@ -236,7 +236,7 @@ def _examples(job: JobView) -> None:
         )
         examples, columns = examples[: jobcharts.SHOWN], columns[-jobcharts.SHOWN :]
         cells = [cell for cell in cells if cell["example"] in {*examples} and cell["#"] in {*columns}]
-    st.caption("✕ failed, ? could not be measured, empty: was not evaluated.")
+    st.caption("Examples, the worst first, by candidates. ✕ failed, ? could not be measured, empty: was not evaluated.")
     parts.chart(jobcharts.matrix_chart(cells, examples), alt="Examples by candidates", key=f"matrix-{split}")
     rows = [{k: cell[k] for k in ("#", "example", "status", "score", "seconds", "feedback")} for cell in cells]
     order = {example: i for i, example in enumerate(examples)}

@@ -160,7 +160,7 @@ def _row(job: dict[str, Any]) -> dict[str, Any]:
         "job": job["job_id"], "status": mark(job["status"]), "task": job["task"], "trainer": job["trainer"], "seed": job["seed"],
         "initial": job["initial"], "best": job["best"], "gain": gain, "test": job["test"], "evaluations": job["evaluations"],
         "calls": job["llm_calls"], "tokens": None if prompt is None or completion is None else prompt + completion,
-        "USD": job["usd"], "seconds": job["seconds"], "stopped by": job["stop_reason"] or "", "said": job["feedback"] or "",
+        "USD": job["usd"], "seconds": job["seconds"], "ended": job["stop_reason"] or "", "said": job["feedback"] or "",
     }  # fmt: skip
 
 
