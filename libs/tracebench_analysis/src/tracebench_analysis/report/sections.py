@@ -154,13 +154,13 @@ def _ran(runs: Sequence[Run]) -> Section:
         statuses = Counter(brief.status for brief in run.briefs.values())
         rows.append((
             run.run_id, first.mode if first else "-", str(versions.get("core", "-")), ", ".join(map(str, versions.get("plugins", ()))),
-            caps or "no cap", str(run.manifest.get("protection", "-")), ", ".join(f"{n} {status}" for status, n in statuses.items()),
+            caps or "no cap", ", ".join(sorted({brief.isolation for brief in run.briefs.values()} - {""})) or "-", ", ".join(f"{n} {status}" for status, n in statuses.items()),
         ))  # fmt: skip
     return Section("What ran", ("run", "mode", "core", "plugins", "caps of a job", "protection", "jobs"), tuple(rows))
 
 
 def _instruments(runs: Sequence[Run]) -> Section:
-    """What measured: each task's judge, and where its cases of known outcome had come out right."""
+    """Each task's judge, and where its cases of known outcome had come out right."""
     seen: Counter[tuple[str, str, str]] = Counter()
     for run in runs:
         for result in run.briefs.values():
@@ -168,7 +168,7 @@ def _instruments(runs: Sequence[Run]) -> Section:
                 judge = f"{result.judge.version} {result.judge.digest}" if result.judge is not None else "-"
                 seen[result.task_id, result.calibration, judge] += 1
     rows = tuple((task, place, judge, str(jobs)) for (task, place, judge), jobs in sorted(seen.items()))
-    return Section("What measured", ("task", "calibrated", "judge", "jobs"), rows)
+    return Section("Judges", ("task", "calibrated", "judge", "jobs"), rows)
 
 
 def _failures(comparison: Comparison) -> Section:

@@ -76,6 +76,8 @@ class Brief(NamedTuple):
     calibration: Calibrated | None
     failure: str
     """Type and message of the error that ended the job; empty where none did."""
+    isolation: str
+    """How candidates were held; empty where none was run."""
 
     def replaced(self, fields: Mapping[str, Any]) -> Brief:
         """Return it with other values of those of the fields that it has."""
@@ -85,7 +87,7 @@ class Brief(NamedTuple):
 _USED = Brief._fields.index("used")
 _OWN = Brief._fields[1:_USED]
 """Fields of which each job has values of its own, as it has of what it used."""
-_SHARED = Brief._fields[_USED + 1 : -1]
+_SHARED = Brief._fields[_USED + 1 : -2]
 """Fields whose values most jobs share with others."""
 
 
@@ -117,7 +119,11 @@ class Briefs(Mapping[str, Brief]):
         """Return the other fields: what is equal in several jobs is one object to all of them."""
         error = result.error
         failure = f"{error.type}: {error.message}" if error else ""
-        values = (*(self._one(name, getattr(result, name)) for name in _SHARED), self._one("failure", failure))
+        made = {"failure": failure, "isolation": str(result.versions.get("isolation", ""))}
+        values = (
+            *(self._one(name, getattr(result, name)) for name in _SHARED),
+            *(self._one(name, value) for name, value in made.items()),
+        )
         return self._parts.setdefault(tuple(map(id, values)), values)
 
     def _one(self, name: str, value: Any) -> Any:

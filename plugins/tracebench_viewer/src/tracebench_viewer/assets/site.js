@@ -91,7 +91,7 @@ async function jobPage(data) {
   const words = indices => indices.map(i => data.lines[i]).join('\n');
   const choice = at('candidate');
   if (choice) {
-    choice.append(...data.candidates.rows.map(row => new Option(`${row[0]}: ${row[2]}, score ${row[1] ?? '-'}`, row[0])));
+    choice.append(...data.candidates.rows.map(row => new Option(`${row[0]}: ${row[2]}, score ${row[1] == null ? '-' : Number(row[1].toPrecision(5))}`, row[0])));
     const show = () => {
       const wanted = state().get('candidate'), known = wanted !== null && Object.hasOwn(data.texts, wanted);
       at('told').textContent = wanted !== null && !known ? `There is no candidate ${wanted} in this job; shown is its best.` : '';
