@@ -37,10 +37,12 @@ def make_run(
     salt: str | None = None,
     entry: Mapping[str, Any] | None = None,
     data: Mapping[str, Any] | None = None,
+    isolation: str = "",
 ) -> Run:
     """Write a run. A score of None is a job without one; status `not_run` leaves the job's result out.
 
-    `entry` goes over what the manifest says of each task, and `data` is what each job found in its splits.
+    `entry` goes over what the manifest says of each task, `data` is what each job found in its splits, and `isolation` how
+    its candidates were held.
     """
     layout = RunLayout(folder).create()
     jobs, identity = [], ModelIdentity(provider="p", model=model)
@@ -81,6 +83,7 @@ def make_run(
                     used=BudgetState(evaluations=amount, usd=usd),
                     budget=budget or Budget(),
                     data=dict(data or {}),
+                    versions={"isolation": isolation} if isolation else {},
                 )
                 write_result(layout.job(job_id), result, durable=False)
     fixed = {"comparability": comparability, "interface": 1, "source": "", "salt": salt, **(entry or {})}

@@ -120,6 +120,17 @@ def test_markdown_keeps_its_tables_whole_whatever_names_hold(tmp_path: Path) -> 
     assert not any("<img" in line for line in lines)
 
 
+@pytest.mark.parametrize(("held", "told"), [("strong", "strong"), ("", "-")])
+def test_it_tells_how_candidates_were_held(tmp_path: Path, held: str, told: str) -> None:
+    run = make_run(tmp_path / "r", noisy(0.5), isolation=held)
+
+    text = render_markdown([run], compare_runs([run]))
+    head, _, row = text.partition("## What ran")[2].strip().splitlines()[:3]
+
+    cells = dict(zip(head.split("|"), row.split("|"), strict=True))
+    assert cells[" protection "].strip() == told
+
+
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r", noisy(0.5))
 
