@@ -152,9 +152,10 @@ def _ran(runs: Sequence[Run]) -> Section:
         versions: Mapping[str, Any] = run.manifest.get("versions", {})
         caps = ", ".join(f"{value:g} {axis}" for axis, value in first.budget.caps().items()) if first else ""
         statuses = Counter(brief.status for brief in run.briefs.values())
+        held = ", ".join(sorted({brief.isolation for brief in run.briefs.values()} - {""}))
         rows.append((
             run.run_id, first.mode if first else "-", str(versions.get("core", "-")), ", ".join(map(str, versions.get("plugins", ()))),
-            caps or "no cap", ", ".join(sorted({brief.isolation for brief in run.briefs.values()} - {""})) or "-", ", ".join(f"{n} {status}" for status, n in statuses.items()),
+            caps or "no cap", held or "-", ", ".join(f"{n} {status}" for status, n in statuses.items()),
         ))  # fmt: skip
     return Section("What ran", ("run", "mode", "core", "plugins", "caps of a job", "protection", "jobs"), tuple(rows))
 
