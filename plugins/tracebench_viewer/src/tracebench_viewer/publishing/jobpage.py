@@ -47,7 +47,8 @@ def render_job(run_name: str, job: JobView, *, views: Sequence[Any] = ()) -> str
         tables["measured"], parts_of = _measured(job)
         charts |= parts_of
         places_of = dict.fromkeys(
-            parts_of, "Examples, the worst first, by candidates. ✕ failed, ? could not be measured, empty: was not evaluated."
+            parts_of,
+            "Examples, the worst first, by candidates. ✕ failed, ? could not be measured, empty: was not evaluated.",
         )
         parts.append(markup.section("Examples", markup.charts(places_of), '<div id="measured"></div>'))
     if job.calls:
