@@ -62,7 +62,7 @@ class PluginHost:
         self,
         records: dict[str, PluginRecord],
         *,
-        root: Path | None = None,
+        root: Path | Mapping[str, Path] | None = None,
         options: Mapping[str, Mapping[str, Any]] | None = None,
         exclude: tuple[str, ...] = (),
         strict: bool = False,
@@ -345,7 +345,8 @@ class PluginHost:
         return self._pm.subset_hook_caller(hook, self._pm.get_plugins() - {plugin})
 
     def _collect(self, name: str) -> None:
-        settings = {"root": self._root, "options": self._options.get(name, {})}
+        root = self._root.get(name) if isinstance(self._root, Mapping) else self._root
+        settings = {"root": root, "options": self._options.get(name, {})}
         if False in self._only("tracebench_configure", name)(settings=settings):
             self._pm.unregister(name=name)
             return

@@ -13,6 +13,7 @@ from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover, load_ref
 from tracebench_core.plugins.discovery import PREFER
 from tracebench_core.specs import AgentSpec, PluginsConfig
+from tracebench_engine.config.roots import roots
 
 if TYPE_CHECKING:
     from tracebench_runs.events.ranking import Aggregate
@@ -59,7 +60,7 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
     `TRACEBENCH_PREFER=dist` takes that distribution's where two provide one plugin.
 
     Raises:
-        UsageError: when `TRACEBENCH_PLUGINS` names what is not installed.
+        UsageError: when `TRACEBENCH_PLUGINS` or `root` names what is not installed.
         PluginError: when a plugin that the config gives options to cannot be loaded.
     """
     limited = os.environ.get("TRACEBENCH_PLUGINS")
@@ -74,7 +75,7 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
     config = plugins or PluginsConfig()
     host = PluginHost(
         records,
-        root=root,
+        root=roots(root, {*records, *BUILTIN}),
         options=config.options,
         exclude=config.exclude,
         strict=os.environ.get("TRACEBENCH_STRICT_PLUGINS") == "1",

@@ -16,6 +16,7 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import PUBLIC, RunConfig, TaskSpec, TrainerSpec
 from tracebench_engine.checks.preflight import held
+from tracebench_engine.config.roots import absolute_root
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.run.continuing import Extend, as_installed, continued_jobs
 from tracebench_gateway.credentials import secret_environ
@@ -223,7 +224,7 @@ def _head(plan: Plan, host: PluginHost, *, config_hash: str, root: Path | None) 
     return {
         "config_hash": config_hash,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "root": str(root.resolve()) if root else None,
+        "root": absolute_root(root),
         "versions": {"core": core_version(), "plugins": sorted({host.version_of(kind, i) for kind, i in used})},
         "tasks": {i: _task_entry(spec, plan) for i, spec in plan.tasks.items()},
         "trainers": {i: spec.source.model_dump() if spec.source else None for i, spec in plan.trainers.items()},

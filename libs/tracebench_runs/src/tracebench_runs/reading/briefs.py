@@ -119,11 +119,8 @@ class Briefs(Mapping[str, Brief]):
         """Return the other fields: what is equal in several jobs is one object to all of them."""
         error = result.error
         failure = f"{error.type}: {error.message}" if error else ""
-        made = {"failure": failure, "isolation": str(result.versions.get("isolation", ""))}
-        values = (
-            *(self._one(name, getattr(result, name)) for name in _SHARED),
-            *(self._one(name, value) for name, value in made.items()),
-        )
+        held = self._one("isolation", str(result.versions.get("isolation", "")))
+        values = (*(self._one(name, getattr(result, name)) for name in _SHARED), self._one("failure", failure), held)
         return self._parts.setdefault(tuple(map(id, values)), values)
 
     def _one(self, name: str, value: Any) -> Any:

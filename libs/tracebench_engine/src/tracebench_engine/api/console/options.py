@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ConfigFile: TypeAlias = Annotated[Path, typer.Option("--config", metavar="FILE", help="A run config, YAML or JSON.")]
 Root: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--root", metavar="DIR", help="A folder with tasks of your own, for suites that read one."),
+    typer.Option("--root", metavar="DIR", help="A folder with tasks of your own; `SUITE=DIR` for one suite alone."),
 ]
 Bench: TypeAlias = Annotated[
     str | None,
