@@ -40,7 +40,9 @@ def test_a_folder_is_told_to_all_and_one_of_a_suite_to_it_alone(tmp_path: Path) 
 
 
 def test_a_suite_that_is_not_installed_is_told_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match="names the suite `packing`, which is not installed. Did you mean `packings`?"):
+    with pytest.raises(
+        UsageError, match=r"names the suite `packing`, which is not installed\. Did you mean `packings`\?"
+    ):
         roots(Path("packing=there"), SUITES)
 
 
