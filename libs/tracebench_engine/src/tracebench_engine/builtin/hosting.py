@@ -13,7 +13,6 @@ from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost, discover, load_ref
 from tracebench_core.plugins.discovery import PREFER
 from tracebench_core.specs import AgentSpec, PluginsConfig
-from tracebench_engine.config.roots import roots
 
 if TYPE_CHECKING:
     from tracebench_runs.events.ranking import Aggregate
@@ -53,6 +52,12 @@ def find_preset(name: str) -> AgentSpec:
     return spec
 
 
+def _roots(root: Path, names: set[str]) -> Path | dict[str, Path] | None:
+    from tracebench_engine.config.roots import roots  # noqa: PLC0415 - a listing without a root reads no config
+
+    return roots(root, names)
+
+
 def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None) -> PluginHost:
     """Return a host with the core's own parts registered and every installed plugin found, none of them loaded yet.
 
@@ -75,7 +80,7 @@ def open_host(*, root: Path | None = None, plugins: PluginsConfig | None = None)
     config = plugins or PluginsConfig()
     host = PluginHost(
         records,
-        root=roots(root, {*records, *BUILTIN}),
+        root=None if root is None else _roots(root, {*records, *BUILTIN}),
         options=config.options,
         exclude=config.exclude,
         strict=os.environ.get("TRACEBENCH_STRICT_PLUGINS") == "1",
