@@ -134,6 +134,21 @@ def test_a_result_whose_end_record_is_missing_is_adopted_once(run):
     assert end_records(run)["aa"].digest == digest
 
 
+@pytest.mark.parametrize(
+    ("start", "is_adopted"),
+    [("flushed", True), ("lost", False), ("leans", False), ("lost and the journal accepted", True)],
+)
+def test_a_result_whose_start_no_journal_knows_is_not_adopted(run, start, is_adopted):
+    with Journal(run) as journal:
+        journal.opened({"meta/config.snapshot.json": Seal(size=1, sha256="ff")})
+        if start in {"flushed", "leans"}:
+            journal.job_started("aa", leans=start == "leans")
+        if "accepted" in start:
+            journal.accepted(run.journal("main").name, None)
+        finish(run, "aa")
+        assert settle(run.path, ["aa"], journal=journal).adopted == (("aa",) if is_adopted else ())
+
+
 @pytest.mark.parametrize("with_digest", [True, False])
 @pytest.mark.parametrize(
     ("damage", "words"),

@@ -143,7 +143,7 @@ def _check_against_events(
             words = "the journal declares the job finished; it has no result"
             yield _finding("lost-result", layout.results, layout, words, "resume")
         return
-    if end is None and job.job_id in trust.leaning:
+    if end is None and trust.needs_its_runner(job.job_id):
         words = "no journal declares it finished, and what it stood on may have died under it"
         yield _finding("uncommitted", layout.results, layout, words, "resume")
         return

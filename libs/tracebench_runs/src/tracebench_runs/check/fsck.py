@@ -172,7 +172,7 @@ def _repair_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> EndRecord |
     _mend(layout.events)
     reduced = checks.reduce_folder(layout, job)
     is_any = reduced.complete or layout.results.exists()
-    if not reduced.log.events or not is_any or (end is None and job.job_id in trust.leaning):
+    if not reduced.log.events or not is_any or (end is None and trust.needs_its_runner(job.job_id)):
         return None
     if end is None and checks.is_doubtful(layout, reduced, trust=trust):
         for path in (layout.results, layout.events):

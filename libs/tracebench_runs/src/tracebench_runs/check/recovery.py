@@ -52,7 +52,8 @@ def settle(
     A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256, or when its events are
     what the record seals and reduce to those bytes: then the result is written anew. For a record that names none, when the file parses,
     is of that job and has that status. A job without an end record is adopted when its events are complete and reduce to exactly its
-    `results.json`: only its commit is missing. Not one that stood on processes of its runner, which alone knows whether they lived.
+    `results.json`: only its commit is missing. Not one that stood on processes of its runner, which alone knows whether they lived, and
+    none whose start a power cut took out of the journal, because nothing says any more what it stood on.
 
     With `journal`, which only the holder of the run's lock may pass, the missing records are written and temporary files of a runner
     that was cut short are removed from the run's own folders (those of a job move away with its attempt). When the machine was started
@@ -130,7 +131,7 @@ def _end_of(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> End
 
 def _checked_end(layout: RunLayout, job_id: str, *, trust: Trust, write: bool) -> EndRecord | None:
     declared = trust.end(job_id)
-    if declared is None and job_id in trust.leaning:
+    if declared is None and trust.needs_its_runner(job_id):
         return None  # what it stood on may have died with its runner, or before, and passed for its measurements
     if declared is None or not declared.digest:
         if declared is None and speaks_against(layout.job(job_id), trust=trust):

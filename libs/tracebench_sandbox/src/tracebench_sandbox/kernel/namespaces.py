@@ -6,9 +6,11 @@ Source: user_namespaces(7), pid_namespaces(7), mount_setattr(2). The calling pro
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import struct
+import time
 from pathlib import Path
 
 from tracebench_sandbox.kernel.syscalls import AUDIT_ARCH, checked, libc, prctl, syscall
@@ -18,20 +20,35 @@ _USER, PIDS, NET = 0x10000000, 0x20000000, 0x40000000
 BIND, _PRIVATE, RECURSIVE = 0x1000, 0x40000, 0x4000
 _AT_FDCWD, _AT_RECURSIVE, _READ_ONLY, _NO_SUID = -100, 0x8000, 0x1, 0x2
 _SET_PDEATHSIG = 1
+_FOR_GOOD = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL}
+"""Errors by which a kernel says that it allows no namespaces; any other may be gone a moment later."""
 
 
 def available() -> bool:
-    """Try it in a child: many hosts switch unprivileged user namespaces off."""
+    """Try it in a child: many hosts switch unprivileged user namespaces off. What may pass, as too little memory, is tried three times."""
     if AUDIT_ARCH is None:
         return False
+    for pause in (0.05, 0.2, 0):
+        status = _try_in_child()
+        if status == 0 or (os.WIFEXITED(status) and os.WEXITSTATUS(status) in _FOR_GOOD):
+            return status == 0
+        time.sleep(pause)
+    return False
+
+
+def _try_in_child() -> int:
+    """Return how a child ended that entered namespaces: with nothing, or with the number of the error."""
     pid = os.fork()
     if pid == 0:
+        code = 255
         try:
             enter(Path("/tmp"))  # noqa: S108 - a folder that is there; nothing is written
-            os._exit(0)
+            code = 0
+        except OSError as err:
+            code = err.errno or code
         finally:
-            os._exit(1)
-    return os.waitpid(pid, 0)[1] == 0
+            os._exit(code)
+    return os.waitpid(pid, 0)[1]
 
 
 def enter(box: Path) -> None:

@@ -1,0 +1,41 @@
+"""Whether a host allows namespaces is asked again where the kernel's "no" may have passed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tracebench_sandbox.kernel import namespaces
+
+_SHORT_OF_FILES_ONCE = """
+import os, resource
+from tracebench_sandbox.kernel import namespaces
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+os.register_at_fork(after_in_parent=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+print(namespaces.available())
+"""
+_FORBIDDEN = """
+import errno, os
+from tracebench_sandbox.kernel import namespaces
+forks = []
+os.register_at_fork(before=lambda: forks.append(1))
+namespaces.enter = lambda box: (_ for _ in ()).throw(OSError(errno.{error}, "as the kernel says"))
+print(namespaces.available(), len(forks))
+"""
+
+
+def _told(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
+def test_a_shortage_that_passes_is_no_answer() -> None:
+    assert _told(_SHORT_OF_FILES_ONCE) == "True"
+
+
+@pytest.mark.parametrize(("error", "tries"), [("EPERM", 1), ("ENOSYS", 1), ("ENOMEM", 3), ("ENOSPC", 3)])
+def test_what_a_kernel_forbids_is_asked_once_and_a_shortage_three_times(error: str, tries: int) -> None:
+    assert _told(_FORBIDDEN.format(error=error)) == f"False {tries}"
