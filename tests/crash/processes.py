@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 SIGNS = {
@@ -38,6 +39,25 @@ def everyone(pid: int) -> dict[int, str]:
     return found
 
 
+def scorers(token: str) -> dict[int, str]:
+    """Return the processes that score jobs, by pid: `scoring template`, which is nobody's child, and `scoring`, one a job.
+
+    The templates of a run that bear a token are told apart by who is above them: the one that trains has its runner there.
+    """
+    templates = {pid for pid, told in _bearing(token) if "template_main" in told}
+    apart = {pid for pid in templates if token not in _environ(parent(pid))}
+    below = {child for pid in apart for child in children(pid) if child in templates}
+    return dict.fromkeys(apart, "scoring template") | dict.fromkeys(below, "scoring")
+
+
+def parent(pid: int) -> int:
+    """Return who is above a process; 0 when it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
 def children(pid: int) -> list[int]:
     """Return the children of a process; none when it is gone."""
     found: list[int] = []
@@ -59,16 +79,26 @@ def command(pid: int) -> str:
 
 def bearers(token: str) -> list[str]:
     """Return the living processes, but this one, whose environment or command line holds a token."""
-    found = []
+    return [f"{pid}: {told[:120]}" for pid, told in _bearing(token)]
+
+
+def _bearing(token: str) -> Iterator[tuple[int, str]]:
     for proc in Path("/proc").glob("[0-9]*"):
+        pid = int(proc.name)
         try:
-            if int(proc.name) == os.getpid() or (proc / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            if pid == os.getpid() or (proc / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
                 continue
-            if token in (proc / "environ").read_text(errors="replace") + (proc / "cmdline").read_text(errors="replace"):
-                found.append(f"{proc.name}: {command(int(proc.name))[:120]}")
         except OSError:
             continue
-    return found
+        if token in _environ(pid) + (told := command(pid)):
+            yield pid, told
+
+
+def _environ(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/environ").read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def wait_until_gone(token: str, *, seconds: float) -> list[str]:

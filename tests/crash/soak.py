@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.crash.processes import everyone, kill, tree, wait_until_gone
+from tests.crash.processes import everyone, kill, scorers, tree, wait_until_gone
 
 from tracebench_core.specs.events import EvaluationDone
 from tracebench_runs.check.fsck import check_run
@@ -36,6 +36,9 @@ from tracebench_runs.storage.layout import RunLayout
 
 VICTIMS = ("runner", "template", "job", "gateway", "sandbox")
 """Not the candidate: killed from outside, it is a candidate that crashed, and is measured as one."""
+SCORERS = ("scoring template", "scoring")
+"""Who scores jobs: the runner has no such child, so these are looked for by name."""
+HOLDER = "environments"
 ANYBODY = "anybody"
 """In place of a kind: whoever there is at a random instant, the environments' process and what jobs started among them."""
 WARD = Path(__file__).with_name("ward.py")
@@ -155,7 +158,8 @@ class Patient:
             chosen = self._rng.choice([*there])
             return there[chosen] if process.poll() is None and kill(chosen) else ""
         while process.poll() is None:
-            present = [pid for pid, its in tree(process.pid).items() if its == kind]
+            there = scorers(self.token) if kind in SCORERS else tree(process.pid)
+            present = [pid for pid, its in there.items() if its == kind]
             if present:
                 return kind if kill(self._rng.choice(present)) else ""
             time.sleep(0.01)
@@ -269,7 +273,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=50, help="runs at the least")
     parser.add_argument("--jobs", type=int, default=60, help="jobs of the matrix, rounded to six")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=[*VICTIMS, ANYBODY])
+    parser.add_argument("--victims", nargs="+", default=VICTIMS, choices=[*VICTIMS, *SCORERS, HOLDER, ANYBODY])
     parser.add_argument("--environments", action="store_true", help="a task with an environment as well")
     parser.add_argument("--folder", type=Path, help="keep the runs here")
     chosen = parser.parse_args()

@@ -69,10 +69,10 @@ def verdict_data(found: Comparison, run: Run) -> Verdict:
     )  # fmt: skip
 
 
-def verdict_at_end(run_dir: Path) -> Verdict:
-    """Return the verdict on a run that has just ended; what cannot be said is said, and takes nothing from the run."""
+def verdict_at_end(run: Path | Run) -> Verdict:
+    """Return the verdict on a run that has ended, by its folder or opened; what cannot be said is said, and takes nothing from the run."""
     try:
-        return verdict_of(load_run(run_dir))
+        return verdict_of(load_run(run) if isinstance(run, Path) else run)
     except TraceBenchError as err:  # what cannot be compared is no fault of the run
         return Verdict(sentence=f"No verdict: {err}")
     except Exception as err:  # the run has ended, and its exit code says how

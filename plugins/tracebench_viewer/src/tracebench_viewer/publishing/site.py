@@ -115,7 +115,7 @@ def _read(name: str, run: AnalysedRun) -> Published:
         raise RunDirError(
             f"`{run.layout.path}` cannot be read: {err}.", hint=f"trace-bench fsck {quoted(run.layout.path)}"
         ) from err
-    return Published(name, run, row, jobs, verdict_at_end(run.layout.path).sentence)
+    return Published(name, run, row, jobs, verdict_at_end(run).sentence)
 
 
 def _list_page(every: Sequence[Published]) -> str:

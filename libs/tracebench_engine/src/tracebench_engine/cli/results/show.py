@@ -116,7 +116,7 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
             head=chain.head if chain is not None else None,
             chained=chain is not None,
             key_lost=bool(chain is not None and chain.lost_keys),
-            verdict=verdict_at_end(run.layout.path).model_dump(mode="json"),
+            verdict=verdict_at_end(run).model_dump(mode="json"),
             jobs=jobs,
         )
         return

@@ -15,6 +15,7 @@ from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_e
 
 if TYPE_CHECKING:
     from tracebench_engine.api import RunSummary
+    from tracebench_engine.api.records import Run
 
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="At the end, say where each file of the run is.")]
 INTERRUPTED = 130
@@ -46,13 +47,16 @@ def finish(summary: RunSummary, *, as_json: bool, verbose: bool = False) -> None
 
 def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
     """Print how a run ended, by what it is known again wherever it is, and what it says of its trainers."""
-    from tracebench_engine.api.records import SHORT_HEAD, chain_of, chain_words
+    from tracebench_engine.api.records import SHORT_HEAD, chain_of, chain_words, load_run
 
     run_dir = Path(summary.run_dir)
     state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
     if summary.stopped_by.startswith("cancelled"):
         state = summary.stopped_by
-    chain = chain_of(run_dir)
+    run: Run | None = None
+    with suppress(RunDirError):  # of a damaged one the verdict tells
+        run = load_run(run_dir)
+    chain = chain_of(run_dir, trust=None if run is None else run.trust)
     known_by = "not chained" if chain is None else f"head {chain.head[:SHORT_HEAD]}"
     output.line(f"Run {state}: {summary.run_id} ({known_by})")
     if verbose:
@@ -60,19 +64,19 @@ def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
         for name, path in FILES.items():
             if (run_dir / path).exists():
                 output.line(f"{name}: {run_dir / path}")
-    _verdict(run_dir)
+    _verdict(run_dir if run is None else run)
 
 
-def _verdict(run_dir: Path) -> None:
-    """Print what the run says of its trainers, where there are some to compare."""
-    from tracebench_engine.api.records import load_run
+def _verdict(run: Path | Run) -> None:
+    """Print what the run says of its trainers, where there are some to compare; of one that cannot be opened, by its folder, why."""
     from tracebench_engine.api.verdicts import verdict_at_end
 
+    run_dir = run if isinstance(run, Path) else run.layout.path
     with suppress(RunDirError):  # of a damaged one the verdict tells
-        if is_evaluated(run := load_run(run_dir)):
+        if not isinstance(run, Path) and is_evaluated(run):
             print_evaluated(run, metric=SCORE)
             return
-    told = verdict_at_end(run_dir)
+    told = verdict_at_end(run)
     if len(told.entrants) != 1 or told.without_scores:
         for sentence in filter(None, (told.sentence, *told.remarks, told.next_step)):
             output.prose(sentence.replace("`--at", f"`trace-bench compare {quoted(run_dir)} --at"))
