@@ -51,15 +51,11 @@ def settle(
 
     A job with an end record is finished when its `results.json` has the bytes that the record names by SHA-256, or when its events are
     what the record seals and reduce to those bytes: then the result is written anew. For a record that names none, when the file parses,
-    is of that job and has that status. A job without an end record is adopted when its events are complete and reduce to exactly its
-    `results.json`: only its commit is missing. Not one that stood on processes of its runner, which alone knows whether they lived, and
-    none whose start a power cut took out of the journal, because nothing says any more what it stood on.
-
-    With `journal`, which only the holder of the run's lock may pass, the missing records are written and temporary files of a runner
-    that was cut short are removed from the run's own folders (those of a job move away with its attempt). When the machine was started
-    anew since the run was last settled, the finished jobs' states, which are not flushed, are written anew where they differ.
-
-    `known` is what the journals told earlier: they are read again if they have changed since.
+    is of that job and has that status. One without is adopted when its events are complete and reduce to exactly its `results.json`, but
+    not one that stood on processes of its runner, or whose start a power cut took: nobody else knows whether they lived.
+    With `journal`, which only the holder of the run's lock may pass, the missing records are written, temporary files of a runner that
+    was cut short are removed from the run's own folders, and where the machine was started anew since the run was last settled, the
+    finished jobs' states, which are not flushed, are written anew where they differ. `known` is what the journals told earlier.
 
     Raises:
         RunDirError: with `journal`, when the ledger, the recording or the control log is not what the journal sealed.
@@ -103,10 +99,9 @@ def _go_on(layout: RunLayout, journal: Journal, *, trust: Trust) -> None:
 
 def mend_states(layout: JobLayout, events: Sequence[Event]) -> None:
     """Write the state files of a job that differ from what its events demand; without effect when a blob is missing."""
-    try:
+    stale: Mapping[Path, bytes] = {}
+    with suppress(RunDirError):
         stale = stale_states(layout, events, BlobStore(layout.blobs))
-    except RunDirError:
-        return
     for path, content in stale.items():
         files.make_dir(path.parent)
         files.write_whole(path, content)

@@ -80,13 +80,9 @@ class Trust:
         return None if job_id in self.restarted else self.ends.get(job_id)
 
     def needs_its_runner(self, job_id: str) -> bool:
-        """Say whether what lies there of a job without an end record is believed on its runner's word alone.
-
-        A job leans on processes of its runner, or a power cut took its start out of the journal, and with it whether it does. The journal
-        of an earlier version, or one that was harmed and accepted, may not know starts.
-        """
-        knows_starts = bool(self.meta) and not any(path.startswith("journal-") for path in self.accepted)
-        return job_id in self.leaning or (knows_starts and job_id not in self.restarted)
+        """Say whether a job without an end record leans on its runner, or a power cut took its start, and with it whether it does."""
+        is_early = not self.meta or any(path.startswith("journal-") for path in self.accepted)
+        return job_id in self.leaning or not (is_early or job_id in self.restarted)
 
     def is_intact(self, layout: RunLayout, path: str, expected: Seal | None) -> bool:
         """Say whether a file, or its beginning, is what it was sealed as, or what a person accepted in its place."""

@@ -53,10 +53,10 @@ def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
     state = "interrupted" if summary.exit_code == INTERRUPTED else "complete"
     if summary.stopped_by.startswith("cancelled"):
         state = summary.stopped_by
-    run: Run | None = None
+    opened: Run | Path = run_dir
     with suppress(RunDirError):  # of a damaged one the verdict tells
-        run = load_run(run_dir)
-    chain = chain_of(run_dir, trust=None if run is None else run.trust)
+        opened = load_run(run_dir)
+    chain = chain_of(run_dir, trust=None if isinstance(opened, Path) else opened.trust)
     known_by = "not chained" if chain is None else f"head {chain.head[:SHORT_HEAD]}"
     output.line(f"Run {state}: {summary.run_id} ({known_by})")
     if verbose:
@@ -64,15 +64,14 @@ def tell_end(summary: RunSummary, *, verbose: bool = False) -> None:
         for name, path in FILES.items():
             if (run_dir / path).exists():
                 output.line(f"{name}: {run_dir / path}")
-    _verdict(run_dir if run is None else run)
+    _verdict(run_dir, opened)
 
 
-def _verdict(run: Path | Run) -> None:
+def _verdict(run_dir: Path, run: Path | Run) -> None:
     """Print what the run says of its trainers, where there are some to compare; of one that cannot be opened, by its folder, why."""
     from tracebench_engine.api.verdicts import verdict_at_end
 
-    run_dir = run if isinstance(run, Path) else run.layout.path
-    with suppress(RunDirError):  # of a damaged one the verdict tells
+    with suppress(RunDirError):
         if not isinstance(run, Path) and is_evaluated(run):
             print_evaluated(run, metric=SCORE)
             return
