@@ -67,6 +67,13 @@ def test_without_files_the_initial_values_are_scored_and_options_reach_the_task(
     assert [(entry["file"], entry["score"]) for entry in data["files"]] == [("(initial)", 7)]
 
 
+def test_a_metric_to_compare_by_is_refused_where_nothing_is_compared(cli: Cli, mine: Mapping[str, str]) -> None:
+    done = cli("evaluate", "mine:length", "--metric", "lenght", env=mine)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "`--metric` is for runs" in done.stderr
+
+
 def test_a_file_that_earns_no_score_is_a_dash_and_exit_1(cli: Cli, mine: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("bad")
     done = cli("evaluate", "mine:length", str(tmp_path / "bad.txt"), env=mine)

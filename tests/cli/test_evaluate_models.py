@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 import time
 from collections import Counter
@@ -203,6 +204,21 @@ def test_seeds_are_repeats_of_a_question_and_no_further_questions(
     (one,) = json.loads(done.stdout)["candidates"]
     assert (one["questions"], one["rows"], one["score"]) == (10, 30, pytest.approx(0.6))
     assert one["standard_error"] == pytest.approx((0.6 * 0.4 / 9) ** 0.5)
+
+
+def test_a_metric_that_there_is_none_of_is_told_with_a_command_that_asks_nobody_again(
+    cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str]
+) -> None:
+    asked = ["--model", "m", "--base-url", adder.url, "--metric", "lenght", "--runs-dir", "kept here"]
+    done = cli("evaluate", "mine:sums", *prompts, *asked, env=mine)
+    assert (done.returncode, "there are `score`, `length`" in done.stderr) == (2, True)
+    paid = adder.asked.total()
+
+    (line,) = [line for line in done.stderr.splitlines() if "trace-bench compare" in line]
+    shown = cli(*shlex.split(line[line.index("trace-bench ") :])[1:], env=mine)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[1].split("\t")[:2] == ["careful.md", "1"]
+    assert adder.asked.total() == paid
 
 
 def test_nobody_answers_is_one_sentence_and_no_zero(cli: Cli, mine: Mapping[str, str], prompts: list[str]) -> None:

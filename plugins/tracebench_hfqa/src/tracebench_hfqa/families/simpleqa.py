@@ -1,6 +1,7 @@
 """SimpleQA (Wei et al. 2024, arXiv 2411.04368): short facts, each answer graded by a model as correct, incorrect or not attempted.
 
-An answer that is the gold one after normalisation is correct without asking. The grader's words are our own.
+An answer that is the gold one after normalisation is correct without asking. The grader's words are our own, for the rules of the authors'
+(github.com/openai/simple-evals, simpleqa_eval.py); no examples are shown to it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ Reference answer: {gold}
 Answer to grade: {answer}
 
 Grade it
-A: CORRECT, when it says all that the reference says and nothing that contradicts it. Case, spelling, order of words, hedging and
-further true words do not matter; a number may be rounded as the reference is.
-B: INCORRECT, when anything that it says contradicts the reference, also when it is said with doubt.
-C: NOT ATTEMPTED, when what the reference says is missing and nothing contradicts it.
+A: CORRECT, when it says all that the question asks for as the reference has it, and nothing that contradicts it. Case, spelling, order of
+words, doubt and further true words do not matter, nor does a slip in a name that is plainly the same. The reference may hold more than the
+question asks for, or what the question says already: that may be missing.
+B: INCORRECT, when anything that it says contradicts the reference, also when it is said with doubt or beside the right answer.
+C: NOT ATTEMPTED, when what the question asks for is missing, wholly or in part, and nothing contradicts the reference.
+
+A number is right when it is the reference to the reference's last significant figure (for 120k, 124k is right and 113k is not). "About" or
+"more than" another number is not attempted.
 
 Reply with one letter, A, B or C, and nothing else."""
 LETTER = re.compile(r"^\W*([ABC])(?:\W*$|\s*[:.)\n])|\b(?:grade|answer)\W{1,4}(?:is\W{1,4})?([ABC])\b", re.IGNORECASE)
@@ -78,4 +83,5 @@ FAMILY = Family(
     gold_reply=lambda case: str(case.gold),
     asks_for="Give only the answer, or say that you do not know.",
     grader=(ask, hear),
+    version=2,
 )

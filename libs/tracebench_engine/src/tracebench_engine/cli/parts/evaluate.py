@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 INITIAL = "(initial)"
+SCORE = "score"
 
 
 class SplitName(enum.StrEnum):
@@ -80,7 +81,7 @@ def evaluate(
     eval_kwargs: Annotated[
         str, typer.Option("--eval-kwargs", metavar="JSON", help="The task's options, as in a config.")
     ] = "{}",
-    metric: Annotated[str, typer.Option(metavar="NAME", help="Of a run: what to compare by.")] = "score",
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Of a run: what to compare by.")] = SCORE,
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
@@ -120,6 +121,11 @@ def evaluate(
             as_json=as_json,
         )
         return
+    if metric != SCORE:
+        raise UsageError(
+            f"`--metric` is for runs; without a run every metric is printed beside `{SCORE}`.",
+            hint=output.command("evaluate", task, *(files or ())),
+        )
     _evaluate_now(
         task,
         files or (),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tracebench_core.errors import UsageError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.keyless import fork_helpers, go_on_without_keys
 from tracebench_engine.cli.parts.given_files import read_all
@@ -20,6 +21,7 @@ from tracebench_engine.cli.running.run import reporter_name
 
 if TYPE_CHECKING:
     from tracebench_core.specs import RunConfig, Split
+    from tracebench_engine.api.records import Run
 
 FAILED = 1
 INITIAL = "(initial)"
@@ -64,6 +66,20 @@ def evaluate_in_run(asked: Asked, *, config: Path | None, changes: Sequence[str]
     fork_helpers(settings)
     summary = api.run(settings, root=asked.root, reporter=reporter_name(as_json=as_json), stream=sys.stderr)
     run = load_run(summary.run_dir)
+    try:
+        _tell(asked, run, refused, as_json=as_json)
+    except UsageError as err:  # the answers are paid for and kept: what works asks nobody again
+        raise UsageError(str(err), hint=output.command("compare", summary.run_dir, *(err.hint or "").split())) from err
+    output.note(next_command(summary))
+    raise typer.Exit(summary.exit_code or (FAILED if refused else 0))
+
+
+def _tell(asked: Asked, run: Run, refused: Mapping[str, UsageError], *, as_json: bool) -> None:
+    """Print what a run came to.
+
+    Raises:
+        UsageError: no row has the metric that was asked for.
+    """
     if as_json:
         output.document(
             "evaluation_run",
@@ -73,8 +89,6 @@ def evaluate_in_run(asked: Asked, *, config: Path | None, changes: Sequence[str]
         )
     else:
         print_evaluated(run, metric=asked.metric)
-    output.note(next_command(summary))
-    raise typer.Exit(summary.exit_code or (FAILED if refused else 0))
 
 
 def _base(task: str, config: Path | None, changes: Sequence[str], *, root: Path | None) -> RunConfig:
