@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from tracebench_engine.config import parse_config
 from tracebench_llm4ad import plugin
 from tracebench_llm4ad.adapters.describing import describe, is_cut
 from tracebench_llm4ad.adapters.task import ForeignTask
+from tracebench_llm4ad.adapters.tree import find_tasks
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.cobench.folder import VARIABLE
 
@@ -104,6 +106,15 @@ def test_what_cannot_be_built_says_why_without_being_run(bench: Path, checkout: 
     assert "needs: module `a_module_that_nobody_has`" in why["optimization/needy"]
     assert why["optimization/fine"] == ""
     assert "no class with `evaluate_program`" in specs(checkout)["circle_packing@root"].broken
+
+
+def test_a_module_that_is_missing_is_told_by_the_name_it_is_installed_by(bench: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(bench, tmp_path / "copy"))
+    found = next(t for t in find_tasks(copy) if t.key == "optimization/fine")
+    header = found.folder / "__init__.py"
+    header.write_text("import cv2\n" + header.read_text())
+    (need,) = [need for need in specs(copy)["optimization/fine"].requires if need.name == "cv2"]
+    assert need.hint == "pip install opencv-python-headless"
 
 
 def test_a_task_that_fails_to_import_says_what_it_raised(bench: Path) -> None:

@@ -25,6 +25,15 @@ EXTRAS = {
     "networkx": "tree",
 }
 
+DISTRIBUTIONS = {
+    "cv2": "opencv-python-headless",
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""Distributions whose modules have another name."""
+
 _configured: dict[str, Found] = {}
 
 
@@ -114,7 +123,9 @@ def _requirements(found: Found) -> tuple[Requirement, ...]:
 
 
 def _install(module: str) -> str:
-    return f'pip install "tracebench-llm4ad[{EXTRAS[module]}]"' if module in EXTRAS else f"pip install {module}"
+    if module in EXTRAS:
+        return f'pip install "tracebench-llm4ad[{EXTRAS[module]}]"'
+    return f"pip install {DISTRIBUTIONS.get(module, module)}"
 
 
 def digest(found: Found) -> str:
