@@ -232,6 +232,16 @@ def test_a_suite_is_calibrated_whole_and_what_was_seen_is_kept(
     assert entry["judge"]["version"].startswith("mine 1.0")
 
 
+def test_what_was_seen_under_the_options_that_a_task_fills_in_is_found_by_a_run(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("run_id: r\ntasks: [internal:numeric_param]\ntrainers: [NoOp]\n")
+
+    cli("calibrate", "internal:numeric_param")
+    cli("run", "--config", "c.yaml")
+
+    (job,) = json.loads(cli("show", "runs/r", "--json").stdout)["jobs"]
+    assert job["calibration"] == "here"
+
+
 CONFIG = """
 run_id: r
 tasks: ["mine:right", "mine:steady", "mine:unsteady"]

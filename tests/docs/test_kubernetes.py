@@ -18,7 +18,7 @@ VERSIONS = ("1.30", "1.34")
 
 def manifests() -> list[dict[str, Any]]:
     """Return every document of every block of YAML on the page."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```ya?ml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return [document for block in blocks for document in yaml.safe_load_all(block)]
 
 

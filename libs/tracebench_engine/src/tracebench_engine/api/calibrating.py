@@ -6,17 +6,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import CalibrationKind, CaseVerdict, PluginsConfig, TaskSpec
 from tracebench_engine.checks.calibration.record import Standing, keep, standing
 from tracebench_engine.checks.trial import Cases, Trials
+from tracebench_engine.matrix.settings import resolve_options
 
-__all__ = ["Calibrated", "Standing", "calibrate", "chosen_tasks", "recall", "standing"]
+__all__ = ["Calibrated", "Standing", "calibrate", "chosen_tasks", "default_options", "recall", "standing"]
 
 SECONDS = 900.0
 """How long the cases of one task may take, unless told otherwise."""
@@ -60,7 +61,7 @@ def calibrate(
     try:
         for task_id, spec in chosen_tasks(host, names).items():
             if reason := Catalog.availability(spec):
-                yield Calibrated(task_id, state="skipped", why=_unavailable(reason, standing(host, task_id, spec, {})))
+                yield Calibrated(task_id, state="skipped", why=_unavailable(reason, _standing(host, task_id, spec)))
             elif spec.timed and not timed:
                 yield Calibrated(task_id, state="skipped", why="its score is a time, and such tasks were left out")
             else:
@@ -79,7 +80,7 @@ def recall(
         UsageError: when a name means nothing that is offered.
     """
     for task_id, spec in chosen_tasks(host, names).items():
-        found = standing(host, task_id, spec, {})
+        found = _standing(host, task_id, spec)
         verdicts = () if found.entry is None else found.entry.verdicts
         chosen = tuple(verdict for verdict in verdicts if not kinds or verdict.kind in kinds)
         if found.entry is not None and found.place == "here":
@@ -89,6 +90,18 @@ def recall(
         else:
             why = found.changed or "it was not measured here by the judge that is installed"
             yield Calibrated(task_id, state="unknown", why=why)
+
+
+def default_options(task_id: str, spec: TaskSpec) -> dict[str, Any]:
+    """Return the options of a job whose config gives none: what was seen is kept under these, and a run looks for it there."""
+    try:
+        return resolve_options(spec, task_id=task_id, shared={}, own={}, where=f"`{task_id}`")
+    except TraceBenchError:  # its options cannot be loaded, or one has to be given
+        return {}
+
+
+def _standing(host: PluginHost, task_id: str, spec: TaskSpec) -> Standing:
+    return standing(host, task_id, spec, default_options(task_id, spec))
 
 
 def _unavailable(reason: str, found: Standing) -> str:
@@ -120,7 +133,9 @@ def _meant(host: PluginHost, name: str, suites: Collection[str]) -> list[str]:
 def _kept(host: PluginHost, task_id: str, spec: TaskSpec, found: Cases, *, whole: bool) -> Calibrated:
     """Keep what was seen; that a task offers no case is known where all kinds were asked for."""
     if found.state != "measured":
-        why = _unavailable(found.why, standing(host, task_id, spec, {})) if found.state == "skipped" else found.why
+        why = _unavailable(found.why, _standing(host, task_id, spec)) if found.state == "skipped" else found.why
         return Calibrated(task_id, state=found.state, why=why)
-    kept = keep(host, task_id, spec, {}, found.verdicts) if found.verdicts or whole else True
+    kept = (
+        keep(host, task_id, spec, default_options(task_id, spec), found.verdicts) if found.verdicts or whole else True
+    )
     return Calibrated(task_id, found.verdicts, state="measured" if found.verdicts else "without", kept=kept)

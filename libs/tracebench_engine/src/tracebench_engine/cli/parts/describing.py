@@ -18,11 +18,12 @@ _HIDDEN = {"loader", "options", "settings", "name", "preload", "source", "broken
 
 def task_document(task_id: str, spec: TaskSpec, host: PluginHost) -> dict[str, Any]:
     """Return everything about a task that can be known without opening it."""
-    from tracebench_engine.api.calibrating import standing
+    from tracebench_engine.api.calibrating import default_options, standing
     from tracebench_engine.api.installed.hosting import Catalog
 
     facts = {"id": task_id, **spec.model_dump(mode="json", exclude=_HIDDEN - {"source"})}
-    facts["calibrated"] = standing(host, host.id_in_file(task_id) or task_id, spec, {}).words
+    id_ = host.id_in_file(task_id) or task_id
+    facts["calibrated"] = standing(host, id_, spec, default_options(id_, spec)).words
     return {
         **facts,
         "unavailable": Catalog.availability(spec) or None,
