@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from tests.llm.scripted import chat
 
+from tracebench_engine.api.verdicts import verdict_at_end
+
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
 QUESTIONS = 40
@@ -138,6 +140,10 @@ def test_prompts_are_scored_with_errors_and_a_paired_interval_and_a_bad_file_cos
     assert again.returncode == 0, again.stderr
     assert "`careful.md` is better than `plain.txt`" in again.stdout
     assert adder.asked.total() == 2 * QUESTIONS  # the run was complete
+
+    said = verdict_at_end(tmp_path / "runs" / "r")  # as the viewer and a published site tell it
+    assert said.sentence.startswith("`careful.md` is better than `plain.txt`: ")
+    assert said.decided
 
     shown = cli("compare", "r", "--metric", "length", "--columns", "file,score", env=mine)
     assert shown.returncode == 0, shown.stderr

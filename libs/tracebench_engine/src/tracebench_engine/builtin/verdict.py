@@ -28,6 +28,7 @@ def verdict_of(run: Run) -> Verdict:
     from tracebench_analysis.comparison.comparison import compare_runs  # noqa: PLC0415 - a run that is not compared needs none of it
     from tracebench_analysis.comparison.outcomes import ENDED  # noqa: PLC0415 - as above
     from tracebench_analysis.comparison.pooling import DEMONSTRATOR, is_demonstration  # noqa: PLC0415 - as above
+    from tracebench_analysis.logs.given import GIVEN  # noqa: PLC0415 - as above
     from tracebench_engine.builtin.hosting import find_aggregate  # noqa: PLC0415 - as above
 
     if len(run.planned) > LARGE:
@@ -39,7 +40,26 @@ def verdict_of(run: Run) -> Verdict:
         return Verdict(
             sentence=f"A demonstration: `{DEMONSTRATOR}` shows answers that the tasks ship, so that no trainer is ranked."
         )
+    if all(job.trainer_id == GIVEN for job in run.planned):
+        return _of_given(run)
     return verdict_data(compare_runs([run], find=find_aggregate), run)
+
+
+def _of_given(run: Run) -> Verdict:
+    """Return what a run of given candidates says: they are compared question by question, as `evaluate` does."""
+    from tracebench_analysis.logs.given import compare_given, given_candidates  # noqa: PLC0415 - as above
+    from tracebench_analysis.logs.words import log_sentences  # noqa: PLC0415 - as above
+
+    found = compare_given(given_candidates(run))
+    if found is None:
+        return Verdict(sentence="No verdict: no candidate has a score.")
+    (first, *_) = found.standings
+    alone = f"`{first.table.log.label}` scores {first.mean:.4g}, and there is nothing to compare it with."
+    return Verdict(
+        sentence=" ".join(log_sentences(found)) or alone,
+        decided=bool(found.pairs) and all(pair.verdict != "not resolved" for pair in found.pairs),
+        remarks=tuple(found.remarks),
+    )
 
 
 def verdict_data(found: Comparison, run: Run) -> Verdict:
