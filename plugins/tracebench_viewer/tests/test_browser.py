@@ -87,6 +87,34 @@ def test_the_axis_is_switched(browser: Any, runs_dir: Path, tmp_path: Path) -> N
             visitor.settle()
 
 
+def test_an_evaluation_tells_its_comparison_and_its_rows(browser: Any, tmp_path: Path) -> None:
+    for name, x in (("near", 2.9), ("far", -4)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"x": x}))
+    files = [str(tmp_path / "near.json"), str(tmp_path / "far.json")]
+    runs = tmp_path / "evaluated"
+    told = json.loads(
+        command(
+            "evaluate",
+            "internal:numeric_param",
+            *files,
+            "--seeds",
+            "2",
+            "--run-id",
+            "e",
+            "--runs-dir",
+            str(runs),
+            "--json",
+        )
+    )
+    with served(runs, tmp_path) as url, visiting(browser, url) as visitor:
+        visitor.open("run?run=e")
+        visitor.until("+6.9")  # of the pair, question by question
+        visitor.open(f"job?run=e&job={told['candidates'][0]['jobs'][0]}")
+        visitor.until("Nothing was trained: the candidate was given.")
+        visitor.page.get_by_role("tab", name="Examples").click()
+        visitor.page.locator("[data-testid=stTabs] canvas, [data-testid=stTabs] svg").first.wait_for()
+
+
 @pytest.fixture
 def own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of runs of this test alone; what is still under way in it is ended with the test."""

@@ -130,6 +130,10 @@ def _candidates(job: JobView) -> None:
             key=f"curve-{axis}",
             picks=True,
         )
+    elif job.evaluations and all(done.by == "engine" for done in job.evaluations):
+        st.caption(
+            "Nothing was trained: the candidate was given. What the engine measured of it stands under Examples, row by row."
+        )
     else:
         st.caption("No candidate has a score, or what they used on this axis is not known.")
     nodes, edges = lineage(job.candidates)
