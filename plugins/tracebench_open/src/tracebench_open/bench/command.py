@@ -30,7 +30,10 @@ PROMISE, COMMIT = "registration.json", "commit.txt"
 
 @app.command()
 def promise(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
-    """Write the configs and the registration of every job, and print the head to publish. No model is asked."""
+    """Write the configs, register every job, print the head.
+
+    The head is to be published before the first call. No model is asked.
+    """
     from tracebench_open.bench.gather import this_commit  # noqa: PLC0415 - the other commands need less
 
     _known(size)
@@ -45,7 +48,10 @@ def promise(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
 
 @app.command()
 def run(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
-    """Run what was promised; what has ended is kept, so that it goes on where it was cut off."""
+    """Run what was promised.
+
+    What has ended is kept, so that it goes on where it was cut off.
+    """
     _promised(keep)
     for part in parts_of(size, release):
         config = keep / f"{part['name']}.json"
@@ -78,7 +84,10 @@ def page(
         ),
     ] = None,
 ) -> None:
-    """Gather the receipts of the runs, and write the page that follows from them."""
+    """Gather the receipts, and write the page.
+
+    Every figure of the page follows from the receipts of the runs.
+    """
     from tracebench_open.bench.gather import gather  # noqa: PLC0415 - the other commands need less
 
     _known(size)
@@ -107,7 +116,10 @@ def verify(
     root: Annotated[str | None, typer.Option(metavar="HEX", help="Of the receipts, as somebody kept it.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the page again from its receipts, with the bench's own library. Exits with 1 where anything is not so."""
+    """Compute the page again from its receipts.
+
+    The bench's own library does it. Exits with 1 where anything is not so.
+    """
     from tracebench_open.bench import recompute  # noqa: PLC0415 - it imports numpy
 
     try:
