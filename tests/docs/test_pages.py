@@ -80,6 +80,9 @@ def test_the_columns_of_a_table_are_explained_where_they_first_appear(page: str,
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    for receipts in (folder for folder in (ROOT / "docs" / "reference").iterdir() if folder.is_dir()):
+        shutil.copytree(receipts, tmp_path / receipts.name)
+        shutil.copy(receipts.with_suffix(".md"), tmp_path)
     for block in YAML.findall(page.read_text())[-1:]:
         (tmp_path / "mine.yaml").write_text(block)
     for source, text in QUOTE.findall(page.read_text()):
