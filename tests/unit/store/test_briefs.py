@@ -47,6 +47,7 @@ def full(seed: int) -> JobResult:
         flags={"unequal-budget": "it ended early"},
         judge=Judge(version="1", digest="ab"),
         calibration="here",
+        versions={"isolation": "strong"} if seed % 2 else {},
         error=ErrorInfo(type="E", message="m", traceback="t") if seed % 2 else None,
         time_seconds=seed / 13,
         steps=tuple(
@@ -68,7 +69,8 @@ def test_a_brief_says_what_its_result_says() -> None:
     assert [*found] == [each.job_id for each in results]
     for each in results:
         brief = found[each.job_id]
-        for name in {*Brief._fields} - {"used", "failure"}:
+        assert brief.isolation == each.versions.get("isolation", "")
+        for name in {*Brief._fields} - {"used", "failure", "isolation"}:
             assert getattr(brief, name) == getattr(each, name), name
         assert brief.used == used_of(each.used)
         assert brief.failure == (f"{each.error.type}: {each.error.message}" if each.error else "")
