@@ -18,7 +18,7 @@ def log_sentences(found: LogComparison) -> Iterator[str]:
         if pair.verdict == "not resolved":
             yield f"Not resolved: {two}, {_by_how_much(pair)}. {_what_decides(pair)}"
         elif pair.verdict == "same":
-            yield f"`{pair.one}` and `{pair.other}` score the same on {_each_of(pair.questions)}."
+            yield f"`{pair.one}` and `{pair.other}` score the same on each of {pair.questions} questions."
         else:
             yield f"`{pair.one}` is {NAMES[pair.verdict]} `{pair.other}`: {_by_how_much(pair)}."
 
@@ -27,12 +27,7 @@ def _by_how_much(pair: PairOfLogs) -> str:
     interval = pair.interval
     limits = "no interval" if interval.low is None else f"95 % {interval.low:+.4g} to {interval.high:+.4g}"
     p = "untested" if pair.adjusted is None else f"p = {pair.adjusted:.3g} after Holm"
-    asked = "1 question" if pair.questions == 1 else f"{pair.questions} questions"
-    return f"{interval.estimate:+.4g} ({limits}, {p}) on {asked}"
-
-
-def _each_of(questions: int) -> str:
-    return "the one question" if questions == 1 else f"each of {questions} questions"
+    return f"{interval.estimate:+.4g} ({limits}, {p}) on {pair.questions} question{'s' if pair.questions != 1 else ''}"
 
 
 def _what_decides(pair: PairOfLogs) -> str:
