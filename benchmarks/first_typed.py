@@ -54,7 +54,7 @@ FIRST_TYPED: tuple[Typed, ...] = (
     ("a suite for a task", "tasks: [internal]\ntrainers: [NoOp]\n", 1, "tasks[0]", "`internal:all` is all of its tasks"),
     ("a pattern of no suite", "tasks: ['nothing:*']\ntrainers: [NoOp]\n", 1, "tasks[0]", "No plugin provides the suite `nothing`"),
     ("a pattern of no task", "tasks: ['internal:z*']\n", 1, "tasks[0]", "No task of `internal` is called like `z*`"),
-    ("the heat at the top", "tasks: [internal:all]\ntrainers: [NoOp]\ntemperature: 1\n", 3, "temperature", "`llm: {temperature: …}`"),
+    ("the heat at the top", "tasks: [internal:all]\ntrainers: [NoOp]\ntemperature: 1\n", 3, "temperature", "`llm: {temperature: 1}`"),
     ("no space", "seeds:[1]\n", 1, None, "write `seeds: [1]`"),
     ("no space, further down", "mode: stub\nseeds:[1]\ntags: [a]\n", 2, None, "write `seeds: [1]`"),
     ("no space before text", "mode:stub\nseeds: [1]\n", 1, None, "write `mode: stub`"),

@@ -126,7 +126,7 @@ def test_an_agent_that_is_not_installed_is_told_with_the_command_that_installs_i
     assert result.status == "skipped"
     assert "The agent `codex` is not installed. trace-bench agents install codex" in result.stop_reason
     goose = find_preset("goose")
-    with pytest.raises(MissingRequirementError, match="no `goose` on PATH"):
+    with pytest.raises(MissingRequirementError, match="The agent `goose` is not installed"):
         find_agent(goose)
 
 

@@ -57,6 +57,7 @@ def run(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
         config = keep / f"{part['name']}.json"
         argv = [
             sys.executable,
+            "-P",
             "-m",
             "tracebench_engine.cli",
             "run",

@@ -155,7 +155,7 @@ class Operator:
 
     def _command(self, *words: str) -> list[str]:
         root = ["--root", str(self.root)] if self.root and words[0] in {"run", "plan", "validate"} else []
-        return [sys.executable, "-m", "tracebench_engine.cli", *words, *root]
+        return [sys.executable, "-P", "-m", "tracebench_engine.cli", *words, *root]
 
     def _said(self, *words: str, may_fail: bool = False) -> str:
         done = subprocess.run(  # noqa: S603 - this program
