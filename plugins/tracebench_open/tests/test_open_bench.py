@@ -17,8 +17,8 @@ import pytest
 from tests.whole import HEAVY
 
 from tracebench_open.bench import recompute
+from tracebench_open.bench.alone import one_file, receipts, sums
 from tracebench_open.bench.alone import page as shown
-from tracebench_open.bench.alone import receipts, sums
 
 COMMAND = Path(sys.executable).with_name("trace-bench")
 pytestmark = pytest.mark.timeout(600)
@@ -275,3 +275,8 @@ def test_a_run_that_was_never_promised_has_no_page(made: Path, tmp_path: Path) -
         "open-bench", "promise", "--size", "tin", "--release", "2026-11", "--keep", "k", folder=tmp_path
     )
     assert (other.returncode, "Did you mean `tiny`?" in other.stderr) == (2, True)
+
+
+def test_the_checker_that_ships_is_made_of_the_modules_that_the_bench_runs() -> None:
+    shipped = Path(__file__).parents[3] / "docs" / "reference" / "open-bench" / "check.py"
+    assert shipped.read_text(encoding="utf-8") == one_file()

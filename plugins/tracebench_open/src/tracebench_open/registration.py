@@ -13,20 +13,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, Val
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import JobSpec
+from tracebench_open.bench.alone.receipts import NOT_PROMISED
 from tracebench_open.merkle import head_of
 
-NOT_PROMISED = {
-    "job_id",
-    "salt",
-    "label",
-    "logger",
-    "logger_kwargs",
-    "plugin_version",
-    "llm_variant",
-    "timeout",
-    "seed",
-}
-"""Of a job's fields: what changes no measurement, what is drawn only when the run begins, and the seed, which stands beside."""
 HEX = Field(pattern=r"^[0-9a-f]{64}$")
 NONCE_BYTES = 32
 
@@ -111,8 +100,11 @@ def promise(
 
 
 def content_of(job: JobSpec, *, source: str) -> dict[str, Any]:
-    """Return all that a job's measurements depend on but its seed, as JSON data; `source` is where its task's data come from."""
-    return job.model_dump(mode="json", exclude=NOT_PROMISED) | {"source": source}
+    """Return all that a job's measurements depend on but its seed, as JSON data; `source` is where its task's data come from.
+
+    Left out is what changes no measurement, and what is drawn only when the run begins.
+    """
+    return job.model_dump(mode="json", exclude=set(NOT_PROMISED)) | {"source": source}
 
 
 def fingerprint(content: dict[str, Any], seed: int) -> str:
