@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import MissingRequirementError, UsageError
 from tracebench_core.specs import SandboxConfig
 from tracebench_engine.measure.sandbox import job_sandbox
-from tracebench_sandbox.granted import granted_folders
+from tracebench_sandbox.granted import granted_devices, granted_folders
 
 
 @pytest.fixture
@@ -53,3 +53,27 @@ def test_what_a_config_grants_is_read_and_its_neighbour_is_not(home: Path) -> No
     assert tool.value["stdout"] == "a tool"
     assert key.value["returncode"] != 0
     assert "a key" not in repr(key)
+
+
+def test_a_command_has_the_devices_that_are_named_and_no_other() -> None:
+    sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
+    asks = ["sh", "-c", "echo x > /dev/full; head -c 1 /dev/tty; cat /dev/ptmx < /dev/null & sleep 0.2"]
+    try:
+        without = sandbox.command(asks).value["stderr"]
+        given = sandbox.command(asks, devices=["/dev/full"]).value["stderr"]
+        after = sandbox.command(asks).value["stderr"]
+    finally:
+        sandbox.close()
+
+    assert without == after
+    assert without.count("ermission denied") + without.count("No such file") + without.count("Read-only") == 3
+    assert "/dev/full" not in given, "it was opened, and then said that it is full"
+    assert given.count("/dev/") == 2
+
+
+@pytest.mark.parametrize("name", ["/dev/no-such-device", "/dev/stdin", "/etc/passwd", "dev/full", "/dev", "/dev/shm"])
+def test_what_is_no_device_is_refused_in_words(name: str) -> None:
+    with pytest.raises(MissingRequirementError, match=rf"^`{name}` cannot be given to a command: ") as err:
+        granted_devices(["/dev/full", name])
+
+    assert err.value.hint == f"ls -l {name}"

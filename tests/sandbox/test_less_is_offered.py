@@ -54,6 +54,8 @@ with open_sandbox(require="process") as sandbox:
         said["session"] = [session.call(3).value]
     script = f"cat {secret}; echo mine > x; cat x; sleep 600 &"
     said["command"] = sandbox.command(["sh", "-c", script], limits=Limits(seconds=20)).value
+    asks = ["sh", "-c", "echo x > /dev/full"]
+    said["devices"] = [sandbox.command(asks, devices=given).value["stderr"] for given in ([], ["/dev/full"], ["/dev/full"], [])]
     server = sandbox.template_pid
     limit = time.monotonic() + 20
     while (left := open(f"/proc/{server}/task/{server}/children").read().split()) and time.monotonic() < limit:
@@ -99,6 +101,7 @@ def test_namespaces_take_the_place_of_what_is_missing(hidden: str, tmp_path: Pat
     assert said["fork"][0] == ("forbidden" if "seccomp" not in hidden else "ok")
     assert "sk-secret" not in json.dumps(said)
     assert said["command"]["stdout"] == "mine\n"
+    assert ["cannot create" in errors for errors in said["devices"]] == [True, False, False, True]
     assert said["left"] == []
 
 

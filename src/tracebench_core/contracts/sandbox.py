@@ -58,6 +58,13 @@ class Sandbox(Protocol):
         files: Mapping[str, str] | None = None,
         stdin: str = "",
         limits: Limits | None = None,
+        devices: Sequence[str] = (),
     ) -> Outcome:
-        """Run a command in an empty folder holding `files`; the value is `{"returncode", "stdout", "stderr"}`."""
+        """Run a command in an empty folder holding `files`; the value is `{"returncode", "stdout", "stderr"}`.
+
+        `devices` are character devices, by their own absolute names, that it may read, write and control: of graphics processors, say.
+
+        Raises:
+            MissingRequirementError: for a device that is not there, or is none.
+        """
         ...

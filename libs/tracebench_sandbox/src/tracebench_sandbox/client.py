@@ -18,6 +18,7 @@ from tracebench_sandbox.codec import CodecError
 from tracebench_sandbox.exchange import PRINTED, Exchange, Request, code_order, is_spent, pack_order, read_answer
 from tracebench_sandbox.folders import remove
 from tracebench_sandbox.frames import SPENT
+from tracebench_sandbox.granted import granted_devices
 from tracebench_sandbox.launch import Require, ServerHandle, start_server
 from tracebench_sandbox.session import LocalSession
 
@@ -77,9 +78,10 @@ class SandboxClient:
         files: Mapping[str, str] | None = None,
         stdin: str = "",
         limits: Limits | None = None,
+        devices: Sequence[str] = (),
     ) -> Outcome:
         """See `contracts.Sandbox`. Standard output and error each keep their last `output_bytes`."""
-        return self.send(_command(argv, files or {}, stdin, limits or self.limits))
+        return self.send(_command(argv, files or {}, stdin, limits or self.limits, granted_devices(devices)))
 
     def _undisturbed(self) -> AbstractContextManager[object]:
         """Hold off what may end this thread, where something may: until then nobody could close what is made."""
@@ -218,12 +220,15 @@ def _collect(exchange: Exchange, outcomes: list[Outcome], *, wanted: int) -> Out
     return None
 
 
-def _command(argv: Sequence[str], files: Mapping[str, str], stdin: str, limits: Limits) -> Request[Outcome]:
+def _command(
+    argv: Sequence[str], files: Mapping[str, str], stdin: str, limits: Limits, devices: Sequence[str]
+) -> Request[Outcome]:
     program = shutil.which(argv[0]) or argv[0]
     order = {
         "argv": [program, *argv[1:]],
         "files": _checked_names(files),
         "stdin": stdin,
+        "devices": list(devices),
         "env": {"PATH": f"{Path(program).parent}:{_PATH}", "LANG": "C.UTF-8"},
     }
     return Request("command", pack_order(order), limits, _command_outcome)

@@ -1,12 +1,13 @@
-"""The further folders that a task or a config lets untrusted code read: a tool chain in a home, a project's libraries."""
+"""What a task or a config lets untrusted code have beside the system: folders to read, such as a tool chain in a home, and devices."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import MissingRequirementError, UsageError
 
 
 def granted_folders(names: Iterable[str]) -> tuple[Path, ...]:
@@ -17,6 +18,24 @@ def granted_folders(names: Iterable[str]) -> tuple[Path, ...]:
     """
     found = (Path(os.path.expandvars(name)).expanduser() for name in dict.fromkeys(names))
     return tuple(place for place in found if _checked(place).exists())
+
+
+def granted_devices(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the named character devices in order.
+
+    Raises:
+        MissingRequirementError: for one that is not there, or is no such device by its own, absolute name: a link or a disk.
+    """
+    found = tuple(dict.fromkeys(names))
+    for name in found:
+        why = "it is no character device by its own, absolute name"
+        try:
+            if Path(name).is_absolute() and stat.S_ISCHR(os.lstat(name).st_mode):
+                continue
+        except OSError as err:
+            why = str(err.strerror)
+        raise MissingRequirementError(f"`{name}` cannot be given to a command: {why}.", hint=f"ls -l {name}")
+    return found
 
 
 def _checked(place: Path) -> Path:

@@ -41,7 +41,7 @@ class Command(Part):
     seconds: float = Field(default=300.0, gt=0)
     """Wall-clock budget; the processor time of each process is limited to the same."""
     memory_mb: int = Field(default=2048, gt=0)
-    """Address space of each process."""
+    """Address space of each process; with `gpus` none is set unless it is given, for CUDA reserves far more than it uses."""
     stdin: str | None = None
     """A file whose text is given on standard input."""
     outputs: tuple[str, ...] = ()
@@ -51,15 +51,18 @@ class Command(Part):
     cpus: float = Field(default=1.0, gt=0)
     """Processors that it uses: what planning sets aside; `OMP_NUM_THREADS` is their number, rounded up."""
     gpus: int = Field(default=0, ge=0)
-    """Graphics processors that it uses. A box reaches none, so they need `outside`."""
+    """Graphics processors that it uses: its box has them, `CUDA_VISIBLE_DEVICES` names them, no other measurement has them meanwhile."""
+    devices: tuple[str, ...] = ()
+    """Further character devices that its box has, by their absolute names."""
     outside: bool = False
-    """Run in a folder of its own on this machine in place of a box: with network and graphics processors, without limits but time."""
+    """Run in a folder of its own on this machine in place of a box: with the network and every device, without limits but time."""
 
-    @model_validator(mode="after")
-    def _boxes_have_no_gpu(self) -> Command:
-        if self.gpus and not self.outside:
-            raise ValueError("`gpus` need `outside: true`, for a box reaches no graphics processor")
-        return self
+    @property
+    def most_memory_mb(self) -> int | None:
+        """The limit on address space; none where graphics processors are used and none was given, nor outside of a box."""
+        if self.outside or (self.gpus and "memory_mb" not in self.model_fields_set):
+            return None
+        return self.memory_mb
 
 
 class Metric(Part):
@@ -189,6 +192,11 @@ class SystemExperiment(Part):
     def all_metrics(self) -> tuple[Metric, ...]:
         """The first metric, which is optimised, and the others."""
         return (self.metric, *self.metrics)
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """All commands that a measurement runs."""
+        return (*self.guards, self.run, *((self.evaluate,) if self.evaluate else ()))
 
     @property
     def self_reported(self) -> tuple[str, ...]:

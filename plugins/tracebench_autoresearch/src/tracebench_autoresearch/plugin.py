@@ -23,6 +23,8 @@ from tracebench_core.specs import (
 )
 from tracebench_engine.api.interpreters import find_python, has_python
 
+_CUDA_READS = ("/proc/driver/nvidia", "/sys/devices/system/node")
+"""What no box reads otherwise: the driver's version and its cards, and which memory is near to which processor."""
 _GIT = Requirement(kind="command", name="git", hint="apt-get install git")
 
 
@@ -76,7 +78,7 @@ def _spec(number: int, one: catalog.Found) -> TaskSpec:
         timed=not experiment.deterministic,
         deterministic=experiment.deterministic,
         sizes=TaskSizes(parameters=1, train=1),
-        resources=Resources(cpus=run.cpus, memory_mb=None if run.outside else run.memory_mb, gpus=run.gpus),
+        resources=Resources(cpus=run.cpus, memory_mb=run.most_memory_mb, gpus=_gpus(experiment)),
         requires=tuple(_requirements(experiment)),
         readable=_readable(experiment),
         sandbox=(),
@@ -100,7 +102,7 @@ def _program_spec(number: int, name: str, experiment: SystemExperiment) -> TaskS
         metric=experiment.metric.name,
         direction=experiment.metric.direction,
         sizes=TaskSizes(parameters=1, train=1),
-        resources=Resources(cpus=experiment.run.cpus, gpus=experiment.run.gpus),
+        resources=Resources(cpus=experiment.run.cpus, gpus=_gpus(experiment)),
         requires=tuple(_requirements(experiment)),
         readable=_readable(experiment),
         sandbox=(),
@@ -110,18 +112,27 @@ def _program_spec(number: int, name: str, experiment: SystemExperiment) -> TaskS
 
 def _readable(experiment: SystemExperiment) -> tuple[str, ...]:
     """Return what boxes read beside the system: what is named, and where the environments lie that are made of files or named by path."""
+    boxed = any(command.gpus and not command.outside for command in experiment.commands)
+    given = (*experiment.readable, *(_CUDA_READS if boxed else ()))
     if not experiment.environment:
-        return experiment.readable
+        return given
     named = experiment.environment
     if (path := Path(named).expanduser()).is_absolute():
-        return (*experiment.readable, str(path.parent.parent))
+        return (*given, str(path.parent.parent))
     built = (str(Path(find_python(named)).parent.parent),) if has_python(named) else ()
-    return (*experiment.readable, *built, str(environments()))
+    return (*given, *built, str(environments()))
+
+
+def _gpus(experiment: SystemExperiment) -> int:
+    """Return the most graphics processors that a command uses."""
+    return max(command.gpus for command in experiment.commands)
 
 
 def _requirements(experiment: SystemExperiment) -> Iterator[Requirement]:
-    if gpus := experiment.run.gpus:
+    if gpus := _gpus(experiment):
         yield Requirement(kind="gpu", name=str(gpus), hint="nvidia-smi")
+    for device in dict.fromkeys(name for command in experiment.commands for name in command.devices):
+        yield Requirement(kind="path", name=device, hint=f"ls -l {device}")
     for name, hint in experiment.needs.items():
         yield Requirement(kind="command", name=name, hint=hint)
     if experiment.is_remote:

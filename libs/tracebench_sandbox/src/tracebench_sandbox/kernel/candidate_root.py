@@ -49,12 +49,17 @@ class CandidateRoot:
             namespaces.unshare(namespaces.MOUNTS)
         self._move(self._alone, box)
 
-    def enter_family(self, box: Path) -> None:
-        """Move the calling process and those it will start into the commands' root and into namespaces of their own."""
+    def enter_family(self, box: Path, devices: Iterable[str] = ()) -> None:
+        """Move the calling process and those it will start into the commands' root, with `devices`, and into namespaces of their own."""
         namespaces.unshare(namespaces.MOUNTS | namespaces.PIDS | namespaces.IPC)
         namespaces.supervise()
         with suppress(OSError):  # a container whose own /proc is masked may mount none
             namespaces.mount("proc", self._family / "proc", kind="proc")
+        if nodes := [Path(device) for device in devices]:
+            namespaces.set_writable(self._place)  # in here alone; what stays for others is an empty file of that name
+            for node in nodes:
+                _lay(self._family, node)
+            namespaces.set_read_only(self._place)
         self._move(self._family, box)
 
     def close(self) -> None:
@@ -97,11 +102,14 @@ def _root(root: Path, paths: Iterable[Path]) -> Path:
 
 
 def _show(root: Path, path: Path) -> None:
+    if not (root / path.relative_to("/")).exists():  # shown by a folder above it
+        _lay(root, path)
+
+
+def _lay(root: Path, path: Path) -> None:
     target = root / path.relative_to("/")
-    if target.exists():  # shown by a folder above it
-        return
     if path.is_dir():
-        target.mkdir(parents=True)
+        target.mkdir(parents=True, exist_ok=True)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch()

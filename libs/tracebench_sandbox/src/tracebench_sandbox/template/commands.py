@@ -38,7 +38,7 @@ def run(
     os.pwrite(stdin, order["stdin"].encode(), 0)
     os.dup2(stdin, 0)
     if root is not None:
-        root.enter_family(box)
+        root.enter_family(box, order["devices"])
         box = BOX
     elif apart:
         namespaces.enter(box)
@@ -53,7 +53,7 @@ def run(
 
 def _become(order: dict[str, Any], box: Path, lockdown: Lockdown, request: Request) -> None:
     try:
-        lockdown.enter_family(box)
+        lockdown.enter_family(box, order["devices"])
         lockdown.limit(request, family=True)
         os.execve(order["argv"][0], order["argv"], order["env"] | {"HOME": str(box), "TMPDIR": str(box)})  # noqa: S606
     except OSError as err:

@@ -8,6 +8,7 @@ import resource
 import signal
 import struct
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,10 +111,11 @@ class Lockdown:
         if self._filters is not None:
             self._filters.alone()
 
-    def enter_family(self, box: Path) -> None:
-        """Confine the calling process and those it will start, for good, to programs, `box` and its own `/proc` entry."""
+    def enter_family(self, box: Path, devices: Iterable[str] = ()) -> None:
+        """Confine the calling process and those it will start, for good, to programs, `box`, `devices` and its own `/proc` entry."""
         if self.landlock:
             own = landlock.grants((box,), version=self.landlock, write=True, execute=True)
+            own += landlock.grants(map(Path, devices), version=self.landlock, write=True)
             mine = landlock.grants((Path("/proc/self"),), version=self.landlock)
             landlock.enter(landlock.build([*self._family, *own, *mine], version=self.landlock))
         self._drop_capabilities()

@@ -14,15 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tracebench_autoresearch.evaluation.graphics import Graphics
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
 from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Limits
 
 OUTPUT_BYTES = 4 << 20
 """Of each stream, kept from its end."""
 _ARCHIVE = ".files.tar.b64"
 _NOT_STARTED = 127
+_NO_LIMIT_MB = 1 << 26
+"""64 TiB, half of what a process can address."""
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _SCRIPT = f"""\
 if [ -f {_ARCHIVE} ]; then base64 -d {_ARCHIVE} | tar -x || exit 126; rm {_ARCHIVE}; fi
@@ -82,21 +86,27 @@ def run_in_box(
     seed: int,
     seconds: float,
     python: Path | None = None,
+    graphics: Graphics = Graphics(),  # noqa: B008 - immutable
 ) -> Ran:
     """Run a command on `files`, with the experiment's interpreter if it has one. The box is gone when it returns.
 
     Raises:
-        NotMeasured: when the box could not take the files, as on a full disk.
+        NotMeasured: when the box could not take the files, as on a full disk, or a device is not there.
     """
     mark = secrets.token_hex(16)
-    environ = (f"{name}={text}" for name, text in variables(command, seed, python).items())
+    environ = (f"{name}={text}" for name, text in (*variables(command, seed, python).items(), *graphics.environ))
     wanted = (str(len(command.outputs)), *command.outputs)
-    outcome = sandbox.command(
-        ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *filled(command, seed, python)),
-        files=_as_texts(files.entries),
-        stdin=stdin,
-        limits=Limits(seconds=seconds, patience=1, memory_mb=command.memory_mb, output_bytes=OUTPUT_BYTES, file_mb=64),
-    )
+    memory = command.most_memory_mb or _NO_LIMIT_MB
+    try:
+        outcome = sandbox.command(
+            ("/bin/sh", "-c", _SCRIPT, "sh", mark, *wanted, "/usr/bin/env", *environ, *filled(command, seed, python)),
+            files=_as_texts(files.entries),
+            stdin=stdin,
+            limits=Limits(seconds=seconds, patience=1, memory_mb=memory, output_bytes=OUTPUT_BYTES, file_mb=64),
+            devices=(*command.devices, *graphics.devices),
+        )
+    except MissingRequirementError as err:  # a device, or what holds the box
+        raise NotMeasured(str(err), retry=False) from err
     value = outcome.value or {}
     printed, begun = value.get("stdout", ""), f"{mark} begun\n"
     if outcome.status == "ok" and begun not in printed and len(printed) < OUTPUT_BYTES // 4:

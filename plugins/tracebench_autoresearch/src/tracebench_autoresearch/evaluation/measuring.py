@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tracebench_autoresearch.evaluation.box import Ran, run_in_box
 from tracebench_autoresearch.evaluation.extraction import NoMetric, read_metric
+from tracebench_autoresearch.evaluation.graphics import taken
 from tracebench_autoresearch.evaluation.outside import run_outside
 from tracebench_autoresearch.evaluation.racing import is_settled, speedup
 from tracebench_autoresearch.experiment import OUTSIDE, Command, Metric, SystemExperiment
@@ -161,10 +162,11 @@ class _Running:
             {path: Entry("100644", data) for path, data in (given or {}).items()}
         )
         how: dict[str, Any] = {"stdin": stdin, "seed": self.seed, "seconds": seconds, "python": self.python}
-        if command.outside:
-            ran = run_outside(command, files, check=context.check, **how)
-        else:
-            ran = run_in_box(context.sandbox, command, files, **how)
+        with taken(command.gpus, context.check) as graphics:
+            if command.outside:
+                ran = run_outside(command, files, check=context.check, graphics=graphics, **how)
+            else:
+                ran = run_in_box(context.sandbox, command, files, graphics=graphics, **how)
         tail = last_lines(ran)
         if ran.end == "late":
             raise _Ended(Measurement("timed out", f"`{line}` was ended after {seconds:g} s", tail=tail))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from tracebench_autoresearch.evaluation.box import OUTPUT_BYTES, Ran, filled, variables
+from tracebench_autoresearch.evaluation.graphics import Graphics
 from tracebench_autoresearch.experiment import Command
 from tracebench_autoresearch.sources.snapshot import Snapshot, write_files
 from tracebench_engine.api.programs import APART, passed, scratch_folder
@@ -32,6 +33,7 @@ def run_outside(
     seconds: float,
     check: Callable[[], None],
     python: Path | None = None,
+    graphics: Graphics = Graphics(),  # noqa: B008 - immutable
 ) -> Ran:
     """Run a command on `files`; `check` is asked twice a second and raises to end it. The folder is gone when it returns."""
     with scratch_folder("experiment") as scratch:
@@ -42,7 +44,7 @@ def run_outside(
             given.write(stdin.encode(errors="replace"))
             given.seek(0)
             environ = passed(os.environ)
-            environ |= variables(command, seed, python, path=environ.get("PATH", ""))
+            environ |= variables(command, seed, python, path=environ.get("PATH", "")) | dict(graphics.environ)
             began = time.monotonic()
             process = subprocess.Popen(  # noqa: S603 - the experiment's own, which asks for this
                 [*APART, *filled(command, seed, python)],
