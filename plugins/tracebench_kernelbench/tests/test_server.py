@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from plugins.tracebench_kernelbench.tests.serving import TINY, serving, wait_for, workers
 
 from tracebench_core.contracts import NotMeasured, Sandbox
 from tracebench_kernelbench.client import Servers, judge_remotely
@@ -26,25 +27,11 @@ from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.server.orders import Order, Submission, sent, told_backend
 from tracebench_kernelbench.settings import SETTINGS
 
-SERVE = [sys.executable, "-m", "tracebench_kernelbench.command", "serve", "--port", "0"]
 SOURCE = PROBLEMS["argmax"].source
-TINY = {"trials": 1, "warm": 1, "least": 5, "most": 5, "budget_ms": 0}
 ORDER = Order(problem="argmax", source=SOURCE, effort=Effort.model_validate(TINY))
 MODULE = "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x) + 1\n"
 MODULE += "\ndef get_inputs():\n    return [torch.rand(64, 256)]\n\ndef get_init_inputs():\n    return []\n"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: pip install torch")
-
-
-@contextmanager
-def serving(*options: str, **variables: str) -> Iterator[tuple[str, int]]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("KERNELBENCH")} | variables
-    with subprocess.Popen([*SERVE, *options], stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().split()[-1], process.pid
-        finally:
-            process.terminate()
-            process.wait(20)
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +44,6 @@ def server(sandbox: Sandbox) -> Iterator[tuple[str, int]]:
 def http(server: tuple[str, int]) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server[0], timeout=60, trust_env=False) as client:
         yield client
-
-
-def workers(server_pid: int) -> list[int]:
-    """A thread may have started them, so all tasks are asked."""
-    tasks = Path(f"/proc/{server_pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-
-
-def wait_for(http: httpx.Client, job: str, *states: str) -> dict[str, Any]:
-    while True:
-        state: dict[str, Any] = http.get(f"/job/{job}").json()
-        if state["status"] in states:
-            return state
-        time.sleep(0.02)
 
 
 def test_it_answers_as_the_clients_of_kernelbench_expect(http: httpx.Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import UsageError
 from tracebench_kernelbench.judging import Verdict
 from tracebench_kernelbench.server.orders import Order, sent
+
+log = logging.getLogger(__name__)
 
 TOKEN = "KERNELBENCH_TOKEN"  # noqa: S105 - the name of a variable
 _POLL = 0.1
@@ -92,7 +95,10 @@ class Client:
 
 
 class Servers:
-    """One server or several. A job goes to the one with the least to do; where that one goes away, to another."""
+    """One server or several. A job goes to the one with the least to do; where that one goes away, to another.
+
+    One of several that refuses to be asked, as for its token, is left out and told of once in the log; the job goes to the others.
+    """
 
     def __init__(self, addresses: str, *, token_variable: str | None = None) -> None:
         """Take addresses with commas between.
@@ -104,6 +110,7 @@ class Servers:
         if not told:
             raise UsageError("`server` names no address.", hint="server: http://127.0.0.1:6000")
         self.clients = [Client(address, token_variable=token_variable) for address in told]
+        self._told: set[str] = set()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -119,19 +126,29 @@ class Servers:
 
         Raises:
             Away: when none answers.
+            NotMeasured: when all refuse to be asked.
         """
         if len(self.clients) == 1:
             return self.clients[0]
         loads: list[tuple[bool, float, int]] = []
         trouble: Away | None = None
+        refusal: NotMeasured | None = None
         for place, client in enumerate(self.clients):
             try:
                 loads.append((client is avoided, _load(client.status()), place))
             except Away as away:
                 trouble = away
+            except NotMeasured as refused:
+                refusal = refused
+                self._tell(str(refused))
         if not loads:
-            raise trouble or Away("none answers")
+            raise trouble or refusal or Away("none answers")
         return self.clients[min(loads)[2]]
+
+    def _tell(self, words: str) -> None:
+        if words not in self._told:
+            self._told.add(words)
+            log.warning("%s; the others are asked", words)
 
 
 def _load(status: dict[str, Any]) -> float:
