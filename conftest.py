@@ -6,6 +6,7 @@ step for each.
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +30,8 @@ os.environ.pop(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the mark `heavy(group)`."""
+    """Declare the mark `heavy(group)`, and look for no garbage while tests are collected: there is none."""
+    gc.disable()
     if "TRACEBENCH_HEAVY" not in os.environ:  # nor are the interpreters that the user prepared one of theirs
         os.environ.setdefault("TRACEBENCH_PYTHONS", str(Path(os.environ["XDG_STATE_HOME"], "no-pythons")))
     config.addinivalue_line("markers", "heavy(group): runs only where TRACEBENCH_HEAVY names the group, or `all`")
@@ -41,6 +43,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - it is not everywhere
 
     return LoadFileScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, and never among the thousands of tests."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

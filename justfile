@@ -8,7 +8,7 @@ _default:
 
 # run the tests, or some of them
 test *paths:
-    {{bin}}/python -m pytest -n 2 "$@"
+    {{bin}}/python -m pytest -n 4 "$@"
 
 # lint, format, types, import contracts
 check:

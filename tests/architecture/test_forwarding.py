@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -23,15 +24,45 @@ def run(code: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", OLD_FACE)
-def test_an_old_path_is_the_very_module(name: str) -> None:
+IN_FORKS = """
+import json, os, sys
+from importlib import import_module
+import numpy, pydantic, typer, uvicorn, yaml  # others' modules, which every fork would import
+
+for order in json.loads(sys.argv[1]):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        first, second = map(import_module, order)
+        os.write(writer, f"{first is second} {first.__name__} {second.__spec__.name}".encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        print(told.read(), flush=True)
+    os.wait()
+"""
+"""Imports each pair of paths in a process that has imported nothing of ours."""
+
+
+def homes(name: str) -> tuple[str, str]:
+    """Return the old path of a module and the new one."""
     first, _, rest = name.partition(".")
     home = {"testing": "tracebench_testing", "sandbox": "tracebench_sandbox"}.get(first, f"tracebench_engine.{first}")
-    new = f"{home}.{rest}".rstrip(".")
-    for order in ((f"tracebench_core.{name}", new), (new, f"tracebench_core.{name}")):
-        code = f"from importlib import import_module as i\na, b = map(i, {order})\nassert a is b\nprint(a.__name__, a.__spec__.name)"
-        done = run(code)
-        assert done.stdout.split() == [new, new], done.stderr
+    return f"tracebench_core.{name}", f"{home}.{rest}".rstrip(".")
+
+
+@pytest.fixture(scope="module")
+def imported() -> dict[tuple[str, ...], str]:
+    """What came of importing both paths of every module, in either order."""
+    orders = [order for name in OLD_FACE for order in (homes(name), homes(name)[::-1])]
+    asked = [sys.executable, "-c", IN_FORKS, json.dumps(orders)]
+    told = subprocess.run(asked, stdout=subprocess.PIPE, text=True, check=False)
+    return dict(zip(orders, told.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize("name", OLD_FACE)
+def test_an_old_path_is_the_very_module(name: str, imported: dict[tuple[str, ...], str]) -> None:
+    old, new = homes(name)
+    assert imported[old, new] == imported[new, old] == f"True {new} {new}"
 
 
 def test_names_come_from_old_modules_as_they_came() -> None:
