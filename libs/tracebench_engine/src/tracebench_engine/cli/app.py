@@ -100,13 +100,17 @@ app = typer.Typer(
     epilog=GOLDEN_PATH,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-MODULES = (
-    listing, validate, plan, evaluate, calibrate, attack,
-    run, demo, replay, control, runs, show, compare, report, verify, recap, regrade, export, config, fsck,
-    doctor, pythons, agents, init,
+OWN = (
+    *listing.LISTS, validate.validate, plan.plan, evaluate.evaluate, calibrate.calibrate, attack.attack,
+    run.run, run.resume, demo.demo, replay.replay,
+    control.ps, control.watch, control.pause, control.unpause, control.cancel, control.logs,
+    runs.runs, show.show, compare.compare, report.report, verify.verify, recap.recap, regrade.regrade, export.export, fsck.fsck,
+    doctor.doctor,
 )  # fmt: skip
-for _module in MODULES:
-    _module.register(pending)
+for _command in OWN:
+    pending.command()(_command)
+for _module in (listing, config, pythons, agents, init):
+    pending.add_typer(_module.group)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag

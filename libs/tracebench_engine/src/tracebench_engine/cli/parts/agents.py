@@ -14,11 +14,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `agents l
 group = typer.Typer(name="agents", help="Install coding agents, each in its own environment.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(group)
-
-
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
     """List the coding agents, and which are installed."""

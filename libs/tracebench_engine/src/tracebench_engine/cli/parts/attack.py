@@ -12,11 +12,6 @@ from tracebench_engine.api.console.options import AsJson, Root
 FELL = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(attack)
-
-
 def attack(
     names: Annotated[list[str], typer.Argument(metavar="TASK|SUITE|PLUGIN", help="What to attack.")],
     *,

@@ -22,11 +22,6 @@ NAMED = 3
 """Tasks that a note names of many."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(calibrate)
-
-
 def calibrate(
     names: Annotated[
         list[str] | None,

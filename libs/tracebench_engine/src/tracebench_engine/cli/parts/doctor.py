@@ -26,11 +26,6 @@ MISSING = 3
 LONGEST_WORDS = 300
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(doctor)
-
-
 def doctor(
     *,
     participant: Annotated[

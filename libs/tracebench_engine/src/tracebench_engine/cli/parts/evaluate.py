@@ -34,11 +34,6 @@ class SplitName(enum.StrEnum):
     TEST = "test"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(evaluate)
-
-
 def evaluate(
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task's id.")],
     files: Annotated[

@@ -53,14 +53,6 @@ Into = Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder th
 HERE = Path()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for kind in PackageKind:
-        group.command(kind.value)(_command(kind))
-    group.command("config")(config)
-    app.add_typer(group)
-
-
 def _command(kind: PackageKind) -> Callable[..., None]:
     def init(name: Name, *, into: Into = HERE) -> None:
         folder = write_package(kind, name, into)
@@ -75,6 +67,11 @@ def _command(kind: PackageKind) -> Callable[..., None]:
     return init
 
 
+for _kind in PackageKind:
+    group.command(_kind.value)(_command(_kind))
+
+
+@group.command()
 def config(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")] = Path("bench.yaml"),
 ) -> None:

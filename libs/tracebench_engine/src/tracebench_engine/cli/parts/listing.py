@@ -22,20 +22,9 @@ _SETTINGS = {
     "trainer": "params_variants", "optimizer": "optimizer_kwargs", "guide": "guide_kwargs", "logger": "logger_kwargs",
 }  # fmt: skip
 """Where a config gives the settings of a part."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this group."""
-    app.command()(list_tasks)
-    app.command()(list_trainers)
-    app.command()(list_suites)
-    app.command("list-optimizers")(_lister("optimizer"))
-    app.command("list-guides")(_lister("guide"))
-    app.command("list-loggers")(_lister("logger"))
-    group = typer.Typer(name="plugins", invoke_without_command=True, callback=plugins)
-    group.command()(check)
-    group.command()(checks)
-    app.add_typer(group)
+group = typer.Typer(name="plugins")
+group.command()(check)
+group.command()(checks)
 
 
 def list_tasks(
@@ -143,7 +132,11 @@ def _lister(kind: Kind) -> Callable[..., None]:
         output.table((kind, "title", "missing"), [(row["id"], row["title"], unavailable(row)) for row in rows])
 
     list_parts.__doc__ = f"List the {kind}s, or show one."
+    list_parts.__name__ = f"list_{kind}s"
     return list_parts
+
+
+LISTS = (list_tasks, list_trainers, list_suites, _lister("optimizer"), _lister("guide"), _lister("logger"))
 
 
 def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> None:
@@ -153,6 +146,7 @@ def _show(document: dict[str, Any], *, settings_go_into: str, as_json: bool) -> 
         print_document(document, settings_go_into=settings_go_into)
 
 
+@group.callback(invoke_without_command=True)
 def plugins(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List plugins, broken ones included. Says for each whether it was loaded, and if not, why; exits 1 when one cannot be used."""
     from tracebench_engine.api.installed.hosting import open_host

@@ -14,11 +14,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `pythons 
 group = typer.Typer(name="pythons", help="Prepare environments for libraries that need their own.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(group)
-
-
 @group.command("list")
 def list_all(*, as_json: AsJson = False) -> None:
     """List the environments, and which are ready."""

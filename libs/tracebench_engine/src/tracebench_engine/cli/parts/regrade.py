@@ -19,11 +19,6 @@ FAILED = 1
 COLUMNS = ("job", "task", "trainer", "seed", "validation was", "is", "test was", "is now", "told")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(regrade)
-
-
 def regrade(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
     *,

@@ -29,11 +29,6 @@ TASKS = ("task", "measure", "entrant", "mean", "95 %", "n", "verdict")
 SHOWN_CHANGES = 10
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(compare)
-
-
 def compare(
     names: Annotated[
         list[str],

@@ -23,11 +23,6 @@ class ExportFormat(StrEnum):
     ioh = "ioh"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(export)
-
-
 def export(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
     *,

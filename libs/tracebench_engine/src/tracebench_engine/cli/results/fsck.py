@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 INCONSISTENT = 1
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(fsck)
-
-
 def fsck(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
     *,

@@ -38,11 +38,6 @@ LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "best so far", "see
 BOARD = ("rank", "task", "trainer", "params", "measured on", "n", "mean", "ci95", "jobs")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(recap)
-
-
 def recap(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")],
     *,

@@ -24,11 +24,6 @@ FORMATS = (".html", ".md", ".xml", ".csv", ".parquet", ".json")
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN…", help="Runs: directories, or ids in `--runs-dir`.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(report)
-
-
 def report(
     names: RunNames,
     *,

@@ -21,11 +21,6 @@ _NAMED = 2
 """Tasks and trainers that a cell names before it counts the rest."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(runs)
-
-
 def runs(
     *,
     runs_dir: RunsDir = None,

@@ -31,11 +31,6 @@ LEAST = ("tokens", "calls", "usd", "seconds", "evaluations", "initial", "test", 
 """What a narrow terminal leaves out first."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(show)
-
-
 def show(
     name: Annotated[
         str, typer.Argument(metavar="RUN|JOB", help="A run or job: its directory, or its id in `--runs-dir`.")

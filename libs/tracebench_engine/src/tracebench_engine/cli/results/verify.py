@@ -20,11 +20,6 @@ EXITS = {"match": 0, "whole": 0, "differs": 1, "lost": 1, "not chained": 3}
 _HEAD = re.compile(r"[0-9a-f]{16,64}")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(verify)
-
-
 def verify(
     name: Annotated[
         str, typer.Argument(metavar="REPORT|RUN|JOB", help="A report as HTML, a run, or with `--twin` a job.")

@@ -11,16 +11,12 @@ from tracebench_core.errors import OutputError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson, Overrides
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this group."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show what a config may say, or says.")
-    group.command()(schema)
-    group.command(name="show")(show)
-    group.command(name="upgrade")(upgrade_file)
-    app.add_typer(group, name="config")
+group = typer.Typer(
+    name="config", no_args_is_help=True, rich_markup_mode=None, help="Show what a config may say, or says."
+)
 
 
+@group.command()
 def schema() -> None:
     """Print the JSON Schema of run configs."""
     import json
@@ -30,6 +26,7 @@ def schema() -> None:
     output.line(json.dumps(config_schema(), indent=2, ensure_ascii=False))
 
 
+@group.command()
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A run config, YAML or JSON.")],
     *,
@@ -46,6 +43,7 @@ def show(
         output.line(dump_config(config).rstrip())
 
 
+@group.command("upgrade")
 def upgrade_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A config of an earlier bench, or of promptfoo.")],
     *,

@@ -21,12 +21,6 @@ INTERRUPTED = 130
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run directory, or the id of one in `--runs-dir`.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this group."""
-    for command in (ps, watch, pause, unpause, cancel, logs):
-        app.command()(command)
-
-
 def ps(*, runs_dir: RunsDir = None, as_json: AsJson = False) -> None:
     """List the runs under way. All of yours on this machine, and those in `--runs-dir`."""
     from tracebench_engine.api.rundirs.control import live_runs

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from tracebench_engine.api.rundirs.demos import Demo
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)
-
-
 def demo(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="One of `--list`; the first of them when none is given.")

@@ -21,11 +21,6 @@ LARGE = 2.0
 """Standard deviations between two means that are called huge (S. S. Sawilowsky 2009, New Effect Size Rules of Thumb)."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(plan)
-
-
 def plan(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A run config, YAML or JSON.")],
     *,

@@ -24,11 +24,6 @@ DIFFERENT = 4
 SHOWN = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(replay)
-
-
 def replay(
     name: Annotated[
         str | None,

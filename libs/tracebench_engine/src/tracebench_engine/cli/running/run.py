@@ -45,12 +45,6 @@ class ResumeMode(StrEnum):
     none = "none"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this group."""
-    app.command()(run)
-    app.command()(resume)
-
-
 def run(
     *,
     config: ConfigFile,

@@ -19,11 +19,6 @@ JOBS_TOLD = 10
 """How many jobs are printed one by one; of the others, only how many they are."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(validate)
-
-
 def validate(
     *,
     config: ConfigFile,
