@@ -44,7 +44,7 @@ bench:
 
 # Write the schemas and the reference page of run directories from the models.
 formats:
-    .venv/bin/python -c "from pathlib import Path; from tracebench_runs.published import write; write(Path('libs/tracebench_runs/src/tracebench_runs/schemas'), Path('docs/reference/run-directory.md'))"
+    .venv/bin/python docs/register/run_directory.py
     .venv/bin/python -c "import json; from tracebench_engine.config.schema import verdict_schema; print(json.dumps(verdict_schema(), indent=2))" > configs/schema/verdict.schema.json
 
 # wheel and source distribution of the core and of each plugin, in dist/

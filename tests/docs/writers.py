@@ -1,6 +1,7 @@
 """Loads the scripts that write pages, as modules."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -13,5 +14,6 @@ def load_writer(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where pydantic looks names up
     spec.loader.exec_module(module)
     return module

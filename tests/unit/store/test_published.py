@@ -6,22 +6,21 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.docs.writers import load_writer
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
-from tracebench_runs import published
 from tracebench_runs.check.fsck import check_run
 from tracebench_runs.reading.reader import load_run
 
-ROOT = Path(__file__).parents[3]
-SCHEMAS = ROOT / "libs/tracebench_runs/src/tracebench_runs/schemas"
+published = load_writer("run_directory")
 GOLDEN = sorted(Path(__file__).with_name("golden").glob("*.zip"))
 
 
 def test_schemas_and_page_are_current():
-    shipped = {path.name: json.loads(path.read_text()) for path in SCHEMAS.glob("*.json")}
+    shipped = {path.name: json.loads(path.read_text()) for path in published.SCHEMAS.glob("*.json")}
     assert shipped == {f"{name}.schema.json": schema for name, schema in published.schemas().items()}, "just formats"
-    assert (ROOT / "docs/reference/run-directory.md").read_text() == published.page(), "just formats"
+    assert published.PAGE.read_text() == published.page(), "just formats"
 
 
 def test_every_file_of_a_run_is_as_published(tmp_path):

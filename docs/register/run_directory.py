@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,9 @@ from tracebench_runs.meta.manifest import FORMAT_VERSION
 from tracebench_runs.results import leaderboard, rows
 from tracebench_runs.storage.regular import read_whole
 
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "libs/tracebench_runs/src/tracebench_runs/schemas"
+PAGE = ROOT / "docs/reference/run-directory.md"
 _CLOSED = ConfigDict(extra="forbid")
 _OPEN = ConfigDict(extra="allow")
 SealPair = tuple[int, str]
@@ -265,19 +268,6 @@ def page() -> str:
     return _PAGE.format(table=table, columns=columns, promise=PROMISE, events=_event_table())
 
 
-def write(schema_folder: Path, page_path: Path) -> None:
-    """Write all schemas and the page."""
-    schema_folder.mkdir(parents=True, exist_ok=True)
-    for name, schema in schemas().items():
-        (schema_folder / f"{name}.schema.json").write_text(schema_text(schema), encoding="utf-8")
-    page_path.write_text(page(), encoding="utf-8")
-
-
-def schema_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as its file holds it."""
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-
-
 def _faults(file: File, path: Path) -> Iterator[str]:
     data = read_whole(path)
     for number, text in enumerate(data.splitlines() if file.form == "JSON Lines" else [data], start=1):
@@ -345,3 +335,11 @@ the files of `meta/`, `sealed` how far ledger, recording, control log and later 
 ## What stays as it is
 
 {promise}"""
+
+
+if __name__ == "__main__":
+    SCHEMAS.mkdir(parents=True, exist_ok=True)
+    for name, schema in schemas().items():
+        text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+        (SCHEMAS / f"{name}.schema.json").write_text(text, encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
