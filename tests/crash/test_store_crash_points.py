@@ -34,7 +34,7 @@ from tracebench_runs.check.mirror import declare_meta
 from tracebench_runs.check.recovery import settle
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
-from tracebench_runs.events.states import write_states
+from tracebench_runs.events.states import StateHistory, write_history
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.index import write_files_index
@@ -107,7 +107,7 @@ class Engine:
         if self.careless == "journal first":
             journal.job_finished(job.job_id, result.status)
             self.declared.append(job.job_id)
-        write_states(layout, events, writer.blobs)
+        write_history(layout, StateHistory(events), writer.blobs)
         write_job_meta(layout, job, status=result.status)
         stored = write_result(layout, result, durable=False)
         if self.careless == "not flushed":

@@ -8,7 +8,6 @@ from tracebench_analysis.statistics.curves import (
     Curve,
     area,
     band,
-    expected_running_time,
     grid,
     performance_profile,
     reached_share,
@@ -45,12 +44,6 @@ def test_a_curve_that_is_never_lower_has_no_smaller_area(most: float) -> None:
     higher = Curve(SLOW.xs, tuple(y + 0.1 for y in SLOW.ys), SLOW.end)
 
     assert area(higher, most=most, initial=0.0) >= area(SLOW, most=most, initial=0.0)
-
-
-def test_the_expected_running_time_counts_what_failures_spent() -> None:
-    assert expected_running_time([SLOW, FAST], 0.5) == (6 + 3) / 2
-    assert expected_running_time([SLOW, FAST], 0.8) == (6 + 4) / 1
-    assert expected_running_time([SLOW, FAST], 1.0) is None
 
 
 def test_the_share_reached_by_hand() -> None:

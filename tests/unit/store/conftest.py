@@ -6,7 +6,7 @@ from tests.unit.store.samples import job_spec, whole_job
 from tracebench_runs.check.mirror import declare_meta
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
-from tracebench_runs.events.states import write_states
+from tracebench_runs.events.states import StateHistory, write_history
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.journal.commit import commit
 from tracebench_runs.journal.index import write_files_index
@@ -41,7 +41,7 @@ def run(tmp_path):
                 writer.write(_with_text(event) if event.kind == "candidate" and event.id == "c1" else event)
             writer.close(durable=False)
             events = read_events(folder).events
-            write_states(folder, events, writer.blobs)
+            write_history(folder, StateHistory(events), writer.blobs)
             result = reduce_job(events)
             write_job_meta(folder, job, status=result.status)
             stored = write_result(folder, result)

@@ -13,7 +13,7 @@ from tracebench_core.specs.events import CandidateSeen, JobFinished
 from tracebench_runs.check.recovery import settle
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
-from tracebench_runs.events.states import write_states
+from tracebench_runs.events.states import StateHistory, write_history
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord, Journal
@@ -233,7 +233,7 @@ def test_states_are_written_anew_only_after_the_machine_was_started(run):
     for event in whole_job(job_spec(job_id="aa")):
         writer.write(event)
     writer.close()
-    write_states(job, read_events(job).events, writer.blobs)
+    write_history(job, StateHistory(read_events(job).events), writer.blobs)
     good = job.best_state.read_bytes()
     with installed(Machine()) as machine, Journal(run) as journal:
         journal.job_finished("aa", "ok", digest=write_result(job, reduce_job(read_events(job).events)).digest)

@@ -5,7 +5,7 @@ from tests.unit.store.samples import candidate, evaluation, started, whole_job
 
 from tracebench_core.specs.events import Scored
 from tracebench_runs.events.eventlog import read_events
-from tracebench_runs.events.states import write_states, yaml_text
+from tracebench_runs.events.states import StateHistory, write_history, yaml_text
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.storage.layout import RunLayout
 
@@ -15,7 +15,7 @@ def write(tmp_path, events):
     for event in events:
         writer.write(event)
     writer.close()
-    write_states(writer.layout, read_events(writer.layout).events, writer.blobs)
+    write_history(writer.layout, StateHistory(read_events(writer.layout).events), writer.blobs)
     return writer.layout
 
 

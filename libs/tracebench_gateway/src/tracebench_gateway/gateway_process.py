@@ -120,10 +120,6 @@ class GatewayHandle:
         """The gateway's process."""
         return self._process.pid
 
-    def scrubbed_environ(self) -> dict[str, str]:
-        """Return the environment for every other process of the run: without provider keys."""
-        return dict(self._environ)
-
     def register(
         self,
         job_id: str,

@@ -55,16 +55,7 @@ class AnsweringModels:
         except ModelError as err:
             with self._lock:
                 self.failed += 1
-                self._note(
-                    LLMCall(
-                        call=len(self._records) + 1,
-                        role=role,
-                        model="in-process",
-                        phase=phase,
-                        status="error",
-                        error=str(err),
-                    )
-                )
+                self._note(role, phase, status="error", error=str(err))
             raise
         with self._lock:
             usage = sum((self._charge(prompt, text, role=role, phase=phase) for text in texts), Usage())
@@ -124,18 +115,7 @@ class AnsweringModels:
         usage = Usage(llm_calls=1, prompt_tokens=sent, completion_tokens=received, usd=cost)
         if phase == "training":
             self._used = self._used + usage
-        self._note(
-            LLMCall(
-                call=len(self._records) + 1,
-                role=role,
-                model="in-process",
-                phase=phase,
-                status="ok",
-                prompt_tokens=sent,
-                completion_tokens=received,
-                usd=cost,
-            )
-        )
+        self._note(role, phase, status="ok", prompt_tokens=sent, completion_tokens=received, usd=cost)
         return usage
 
     def _number(self) -> int:
@@ -149,8 +129,8 @@ class AnsweringModels:
                 self._section, self._before = place.section, self._used.llm_calls + self.failed
             return self._before + place.offset
 
-    def _note(self, record: LLMCall) -> None:
-        self._records.append(record)
+    def _note(self, role: Role, phase: Phase, **told: Any) -> None:
+        self._records.append(LLMCall(call=len(self._records) + 1, role=role, model="in-process", phase=phase, **told))
 
 
 def _tokens(text: str) -> int:

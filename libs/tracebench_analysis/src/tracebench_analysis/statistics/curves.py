@@ -68,17 +68,6 @@ def area(curve: Curve, *, most: float, initial: float) -> float:
     return math.fsum((b - a) * y for a, b, y in zip(edges, edges[1:], heights, strict=False)) / most
 
 
-def expected_running_time(curves: Sequence[Curve], target: float) -> float | None:
-    """Return what all curves used until they reached `target` or stopped, per success (Hansen et al., 2021, arXiv:1603.08785, 2.3).
-
-    None when no curve reached it.
-    """
-    hits = [curve.reached(target) for curve in curves]
-    successes = sum(hit is not None for hit in hits)
-    spent = math.fsum(curve.end if hit is None else hit for curve, hit in zip(curves, hits, strict=True))
-    return spent / successes if successes else None
-
-
 def reached_share(
     curves: Sequence[Curve], targets: Sequence[Sequence[float]], positions: Sequence[float]
 ) -> list[float]:

@@ -102,13 +102,8 @@ class StateHistory:
                 self.chosen[event.what] = event.candidate
 
 
-def write_states(layout: JobLayout, events: Iterable[Event], blobs: BlobStore) -> None:
-    """Write `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl` from a job's events: see `write_history`."""
-    write_history(layout, StateHistory(events), blobs)
-
-
 def write_history(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> None:
-    """Write a job's state files: see `state_files`.
+    """Write a job's `artifacts/{initial,best,final}_state.yaml` and `state_history.jsonl`: see `state_files`.
 
     Not flushed, since they follow from the events: after a power cut `recovery.settle` writes them anew.
     """

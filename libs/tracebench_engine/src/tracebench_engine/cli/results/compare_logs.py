@@ -71,18 +71,12 @@ def _print(found: LogComparison, columns: Sequence[str] | None) -> None:
         columns=columns,
         least=("errors", "no score", "rows"),
     )
-    output.line("")
-    output.table(
-        PAIRS,
-        pair_rows(found),
-        columns=columns,
-        least=("clusters", "SE unpaired", "SE", "resolves", "won", "lost", "test", "p"),
-    )
+    print_pairs(found, columns)
 
 
-def pair_rows(found: LogComparison) -> list[tuple[str, ...]]:
-    """Return the cells of each pair, in the order of `PAIRS`."""
-    return [
+def print_pairs(found: LogComparison, columns: Sequence[str] | None) -> None:
+    """Print each pair below an empty line, with the cells in the order of `PAIRS`."""
+    rows = [
         (
             p.one,
             p.other,
@@ -102,3 +96,6 @@ def pair_rows(found: LogComparison) -> list[tuple[str, ...]]:
         )
         for p in found.pairs
     ]
+    output.line("")
+    least = ("clusters", "SE unpaired", "SE", "resolves", "won", "lost", "test", "p")
+    output.table(PAIRS, rows, columns=columns, least=least)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.tables import chosen
-from tracebench_engine.cli.results.compare_logs import PAIRS, pair_rows
+from tracebench_engine.cli.results.compare_logs import PAIRS, print_pairs
 
 if TYPE_CHECKING:
     from tracebench_engine.api.given import GivenCandidate
@@ -63,13 +63,7 @@ def print_evaluated(run: Run, *, metric: str, columns: Sequence[str] | None = No
         output.line("")
         for sentence in log_sentences(found):
             output.prose(sentence, is_data=True)
-        output.line("")
-        output.table(
-            PAIRS,
-            pair_rows(found),
-            columns=columns,
-            least=("clusters", "SE unpaired", "SE", "resolves", "won", "lost", "test", "p"),
-        )
+        print_pairs(found, columns)
     for candidate in candidates:
         if candidate.missing:
             output.prose(f"`{candidate.log.label}` is not complete: {candidate.missing}.")
