@@ -5,8 +5,8 @@ often a job returned what it was given, and how much better its best candidate w
 worse than `BestOfN` and `RandomSearch`, paired by seed with Holm's correction over all of its cells, and in how many it is first or not
 resolved from the first. Each seed is another field. Calls and evaluations are capped alike: with each call go 40 evaluations. With
 `--keep` a run that was cut off goes on; `--make` prints no table. `--rows`, `--families`, `--calls` and `--seeds` cut it down. The held
-half needs the secret of a release: `--half held --release NAME`. `--check-code` tells whether jobs on `code` come out as they do in the
-sandbox.
+half and the families in reserve need the secret of a release: `--half reserve --release NAME`. `--check-code` tells whether jobs on
+`code` come out as they do in the sandbox.
 
 The model is a script that improves in 35 of 100 answers and harms in 45, whatever it is shown: the tables compare what trainers choose
 and keep, and say nothing of prompts.
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, variance
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from field_trials import PER_CALL, Cell, Kept, Outcome, check_code, rows, this_commit
 
@@ -29,11 +29,19 @@ from tracebench_analysis.statistics.multiplicity import holm
 from tracebench_analysis.statistics.resolution import paired_seeds_to_resolve
 from tracebench_core.errors import TraceBenchError
 from tracebench_fields.families import FAMILIES
+from tracebench_fields.field import Half
 from tracebench_fields.releases import OPEN, secret_of
 
 CALLS = (20, 60, 200)
 AGAINST = ("BestOfN", "RandomSearch")
 ALPHA = 0.05
+HALVES: dict[str, tuple[Half, ...]] = {
+    "open": ("open",),
+    "held": ("held",),
+    "reserve": ("reserve",),
+    "both": ("open", "held"),
+    "all": get_args(Half),
+}
 IDLE = ("NoOp", "RandomSearch")
 """Rows that ask no model, whose differences from others say nothing of seeds."""
 WORTH = (0.05, 0.1, 0.2)
@@ -191,7 +199,7 @@ def _probability(found: Difference) -> float | None:
 
 def refuse_shut(families: Sequence[str], release: str) -> None:
     """End where a family has no open fields, so that nobody makes a trainer with it, or the release's secret is not here."""
-    if release == OPEN and (shut := [name for name in families if FAMILIES[name].half == "held"]):
+    if release == OPEN and (shut := [name for name in families if FAMILIES[name].half != "open"]):
         raise SystemExit(f"`{shut[0]}` has no open fields; name a release whose secret is here: --release NAME")
     try:
         secret_of(release)
@@ -204,7 +212,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where trials are kept, outside of the repository")
     parser.add_argument("--make", action="store_true", help="only make what is missing in --keep")
-    parser.add_argument("--half", choices=["open", "held", "both"], default="open")
+    parser.add_argument("--half", choices=[*HALVES], default="open", help="`both` are open and held")
     parser.add_argument("--families", nargs="+", choices=sorted(FAMILIES), metavar="FAMILY")
     parser.add_argument("--release", default="open")
     parser.add_argument("--calls", nargs="+", type=int, default=CALLS)
@@ -222,7 +230,7 @@ def main() -> None:
         for line in check_code(range(asked.seeds), asked.calls[0]):
             print(line, flush=True)
         return
-    names = asked.families or [n for n, f in FAMILIES.items() if asked.half in (f.half, "both")]
+    names = asked.families or [n for n, f in FAMILIES.items() if f.half in HALVES[asked.half]]
     refuse_shut(names, asked.release)
     cells = [Cell(name, calls, asked.release, asked.per_call or None) for calls in asked.calls for name in names]
     with tempfile.TemporaryDirectory() as temporary:

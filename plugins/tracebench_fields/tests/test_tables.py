@@ -36,7 +36,14 @@ def test_what_was_cut_off_goes_on_and_nothing_is_made_twice(tmp_path: Path) -> N
 
 
 def test_held_families_need_the_secret_of_a_release(tmp_path: Path) -> None:
-    for arguments in (["--half", "held"], ["--families", "order"], ["--half", "both", "--release", "never"]):
+    for arguments in (
+        ["--half", "held"],
+        ["--half", "reserve"],
+        ["--half", "all"],
+        ["--families", "order"],
+        ["--families", "gates"],
+        ["--half", "both", "--release", "never"],
+    ):
         refused = tables(*arguments, "--keep", tmp_path)
         assert refused.returncode == 1
         assert "Traceback" not in refused.stderr

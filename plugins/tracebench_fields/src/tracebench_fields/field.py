@@ -12,7 +12,7 @@ from tracebench_core.contracts import Context
 from tracebench_core.specs import Feedback, Parameter, Split, Values
 
 Size = Literal["small", "medium", "large"]
-Half = Literal["open", "held"]
+Half = Literal["open", "held", "reserve"]
 
 
 class Case(NamedTuple):
@@ -44,6 +44,10 @@ class Field(ABC):
     @abstractmethod
     def verdict(self, case: Case, output: Any) -> Feedback:
         """Score an output without noise, and say what would have been better."""
+
+    def spread(self, case: Case, output: Any) -> float:
+        """Say in which multiple of the task's noise this example judges this output: 1 unless judges differ."""
+        return 1.0
 
     @abstractmethod
     def improve(self, values: Values, rng: random.Random) -> Values:

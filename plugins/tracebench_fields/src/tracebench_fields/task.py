@@ -72,11 +72,10 @@ class FieldTask:
         if not self._noise or example.id.startswith("test"):
             return feedback
         rng = random.Random(context.seed)  # noqa: S311 - reproducible, not secret
+        noise = self._noise * self.field.spread(Case(example.input, example.reference), output)
         if self._family.graded:
-            return feedback.model_copy(
-                update={"score": min(1.0, max(0.0, feedback.score + rng.gauss(0.0, self._noise)))}
-            )
-        turned = rng.random() < self._noise
+            return feedback.model_copy(update={"score": min(1.0, max(0.0, feedback.score + rng.gauss(0.0, noise)))})
+        turned = rng.random() < noise
         return feedback.model_copy(update={"score": 1.0 - feedback.score}) if turned else feedback
 
     def expected(self, values: Values, context: Context) -> float:
@@ -114,6 +113,8 @@ class FieldTask:
 
 
 def _forged(family: str) -> Sequence[Calibration]:
+    if family == "formula":
+        return _cases("formula", {"leaves early": "__import__('os')._exit(0)", "never ends": "9 ** 9 ** 9 ** 9"})
     if family != "code":
         return ()
     programs = {
@@ -122,9 +123,13 @@ def _forged(family: str) -> Sequence[Calibration]:
         "leaves early": "import os\n\n\ndef answer(x):\n    os._exit(0)\n",
         "prints a score": "def answer(x):\n    print('{\"score\": 1.0}')\n",
     }
+    return _cases("code", programs)
+
+
+def _cases(parameter: str, texts: Mapping[str, str]) -> Sequence[Calibration]:
     return tuple(
-        Calibration(name=name, kind="forged", values={"code": text}, split="test", other="optimum")
-        for name, text in programs.items()
+        Calibration(name=name, kind="forged", values={parameter: text}, split="test", other="optimum")
+        for name, text in texts.items()
     )
 
 

@@ -1,8 +1,22 @@
-"""The families: five in the open half, which trainers may be made with, and five in the held half, which waits for a secret."""
+"""The families: five in the open half, which trainers may be made with, five in the held half, which waited for a secret, and five in
+reserve, on which no trainer was run before the next secret."""
 
 from __future__ import annotations
 
-from tracebench_fields.families import agents, choices, code, numbers, order, prompts, routes
+from tracebench_fields.families import (
+    agents,
+    choices,
+    code,
+    formula,
+    gates,
+    jury,
+    numbers,
+    order,
+    prompts,
+    ridge,
+    routes,
+    rules,
+)
 from tracebench_fields.field import Family
 
 FAMILIES: dict[str, Family] = {
@@ -10,5 +24,6 @@ FAMILIES: dict[str, Family] = {
     for family in (
         prompts.PROMPT, code.CODE, numbers.NUMBERS, routes.ROUTES, agents.AGENTS,
         prompts.JUDGED, order.ORDER, numbers.VALLEY, numbers.CONFLICT, choices.COSTS,
+        rules.RULES, ridge.RIDGE, gates.GATES, formula.FORMULA, jury.JURY,
     )
 }  # fmt: skip
