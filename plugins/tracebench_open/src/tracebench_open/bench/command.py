@@ -14,12 +14,14 @@ from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
 from tracebench_open.bench.plan import SIZES, parts_of, write_configs
+from tracebench_open.claims.command import app as claims
 from tracebench_open.command import promised_by
 from tracebench_open.registration import Registration, read, write
 
 app = typer.Typer(
     help="Make a page of results with receipts, and verify it.", no_args_is_help=True, rich_markup_mode=None
 )
+app.add_typer(claims, name="claims")
 SizeName = Annotated[str, typer.Option("--size", metavar="NAME", help=f"One of {', '.join(SIZES)}.")]
 Release = Annotated[
     str, typer.Option(metavar="NAME", help="The release of the fields, committed to and not given away.")
