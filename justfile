@@ -83,6 +83,11 @@ open-bench *words:
       {{bin}}/trace-bench open-bench "$step" --size "$size" --release "$release" --keep "$keep" "${more[@]}"
     done
 
+# ask public claims again: clones as OWNER+NAME, and a Python with numpy, SciPy, NetworkX, pandas and JAX (docs/how-to/open-bench.md)
+public-claims clones python:
+    {{bin}}/trace-bench open-bench claims repeat --root "{{clones}}" --python "{{python}}" --to docs/reference/public-claims/results.json
+    {{bin}}/trace-bench open-bench claims page docs/reference/public-claims/results.json --to docs/reference/public-claims.md
+
 # write the register of plugins
 register:
     {{bin}}/python docs/register/render.py

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +151,63 @@ def test_nothing_is_spent_beyond_the_cap(tmp_path: Path, model: FakeOpenAI) -> N
     assert 0 < paid(model) <= cap + 1e-9
     session(tmp_path, model, again, usd=cap)
     assert paid(model) <= cap + 1e-9
+
+
+def processes(folder: Path, *words: str) -> list[int]:
+    """Return the processes whose command names a folder and some words."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            line = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if any(str(folder) in word for word in line) and all(word in line for word in words):
+                found.append(int(entry.name))
+    return found
+
+
+def until(holds: Callable[[], bool], *, seconds: float) -> None:
+    late = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < late
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "left in peace"])
+def test_a_run_ends_with_a_server_that_was_killed(tmp_path: Path, model: FakeOpenAI, *, killed: bool) -> None:
+    """Nothing goes on, what was spent is known, and the next start tells; a server that is left in peace leaves its run to go on."""
+    cap, share = 10.0, 6.0
+    study = STUDY | {"trainers": ["SequentialRefine"], "seeds": [1, 2, 3, 4, 5, 6], "budget": {"llm_calls": 8}}
+    answers = model.reply
+    model.reply = lambda messages: (time.sleep(0.3), answers(messages))[1]
+    begun: list[str] = []
+
+    async def killed_in_the_middle(client: Client) -> None:
+        begun.append((await ask(client, "run", study=study, usd=share))["run"])
+        until(lambda: len(model.log.served) > 3, seconds=120)
+        if killed:
+            (server,) = processes(tmp_path, "mcp")
+            os.kill(server, signal.SIGKILL)
+
+    with suppress(Exception if killed else ()):
+        session(tmp_path, model, killed_in_the_middle, usd=cap)
+    assert begun
+    if killed:
+        assert len(model.log.served) < 6 * 8
+    until(lambda: not processes(tmp_path), seconds=120)
+    at_the_end = len(model.log.served)
+    time.sleep(2)
+    assert len(model.log.served) == at_the_end
+    assert (at_the_end < 6 * 8) == killed
+
+    async def again(client: Client) -> None:
+        offer = await ask(client, "offer")
+        told = offer["runs"][begun[0]]
+        assert told["state"] == ("cut off" if killed else "ended")
+        assert [begun[0] in one and "cut off" in one for one in offer["remarks"]] == ([True] if killed else [])
+        assert paid(model) - 1e-9 <= told["counted"] <= share
+        assert offer["left_usd"] == pytest.approx(cap - told["counted"])
+
+    session(tmp_path, model, again, usd=cap)
+    assert len(model.log.served) == at_the_end
 
 
 def test_an_allowance_is_one_and_stays_one(tmp_path: Path) -> None:

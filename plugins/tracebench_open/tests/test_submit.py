@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -15,6 +16,8 @@ from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
 from tracebench_open import laws, submission
+from tracebench_open.bench.gather import gather
+from tracebench_open.command import promised_by
 
 pytestmark = pytest.mark.timeout(600)
 COMMAND = Path(sys.executable).with_name("trace-bench")
@@ -111,6 +114,68 @@ def test_a_run_that_breaks_a_law_is_refused(bundle: Path, tmp_path: Path, law: s
     told = trace_bench("submit", "check", "bad.zip", "--json", folder=tmp_path)
     assert told.returncode == 1
     assert law in json.loads(told.stdout)["refused"]
+
+
+@pytest.fixture(scope="module")
+def reference(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return receipts of an open bench under the caps of `bundle`, with a model that never improves anything."""
+    folder = tmp_path_factory.mktemp("reference")
+    task = {"id": "internal:code_param", "eval_kwargs": {}}
+    useless = {"model": "fields/p0-h60-r5"}
+    config = CONFIG | {
+        "tasks": [task],
+        "trainers": ["NoOp", "BestOfN"],
+        "llm": useless,
+        "run_id": "open-bench-reference",
+    }
+    path = run(bundle.parent, "modest", **config)
+    promise = promised_by([bundle.parent / "modest.json"])
+    budget = CONFIG["budget"]
+    part = {"name": "part", "title": "A part", "one_scale": False, "budget": budget, "config": config}
+    gather([part], path.parent, promise, size="tiny", release="2026-11", to=folder / "bench")
+    return folder / "bench"
+
+
+def test_a_folder_of_bundles_is_gone_through(bundle: Path, reference: Path, tmp_path: Path) -> None:
+    """One is accepted; a budget that was broken, a forged score and what is too good are refused, each by its law."""
+
+    def forge(members: dict[str, bytes]) -> None:
+        name = next(n for n in members if n.endswith("results.json"))
+        members[name] = re.sub(rb'"score_test": [-0-9.]+', b'"score_test": 0.99', members[name])
+
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    modest = next((bundle.parent / "modest").iterdir())
+    told = trace_bench("submit", "write", modest, "--to", sent / "modest.zip", folder=tmp_path)
+    assert told.returncode == 0, told.stderr
+    lavish = run(tmp_path, "lavish", trainers=["NoOp"], budget={"evaluations": 40})
+    assert trace_bench("submit", "write", lavish, "--to", sent / "lavish.zip", folder=tmp_path).returncode == 0
+    changed(sent / "modest.zip", sent / "forged.zip", forge)
+    (sent / "great.zip").write_bytes(bundle.read_bytes())
+    (sent / "notes.txt").write_text("is no bundle, and no ZIP")
+    argv = ("submit", "check", sent, "--reference", reference)
+    done = trace_bench(*argv, "--json", folder=bundle.parent)
+    found = json.loads(done.stdout)["submissions"]
+    assert done.returncode == 1
+    assert {name: [*one["refused"]] for name, one in found.items()} == {
+        "forged.zip": ["receipts"],
+        "great.zip": ["too good"],
+        "lavish.zip": ["budget"],
+        "modest.zip": [],  # of the same run as the forged one, which takes nothing from it
+    }
+    for name in ("forged", "lavish", "great"):
+        (sent / f"{name}.zip").unlink()
+    (sent / "once-more.zip").write_bytes((sent / "modest.zip").read_bytes())
+    done = trace_bench(*argv, folder=bundle.parent)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert (lines[0], lines[1][:9], lines[2], lines[3][:8]) == (
+        "modest.zip:",
+        "accepted:",
+        "once-more.zip:",
+        "refused:",
+    )
+    assert "`modest.zip` holds the same run" in done.stdout
 
 
 def test_what_is_too_good_gives_the_alarm() -> None:

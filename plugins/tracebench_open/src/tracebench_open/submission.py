@@ -101,6 +101,29 @@ def check(path: Path, *, reference: Path | None = None, root: Path | None = None
     return verdict
 
 
+def check_all(folder: Path, *, reference: Path | None = None, root: Path | None = None) -> dict[str, Verdict]:
+    """Return by its name what became of every ZIP of a folder; what is no submission is refused, as is a run that was accepted already.
+
+    Raises:
+        UsageError: the folder holds no ZIP.
+    """
+    paths = sorted(path for path in folder.iterdir() if path.suffix == ".zip" and not path.name.startswith("."))
+    if not paths:
+        raise UsageError(f"`{folder}` holds no bundle.", hint="trace-bench submit write RUN --to FOLDER/NAME.zip")
+    known: dict[str, str] = {}
+    found: dict[str, Verdict] = {}
+    for path in paths:
+        try:
+            verdict = check(path, reference=reference, root=root)
+        except UsageError as err:
+            verdict = Verdict()
+            verdict.refused["receipts"].append(str(err))
+        if not verdict.refused and known.setdefault(verdict.head, path.name) != path.name:
+            verdict.refused["receipts"].append(f"`{known[verdict.head]}` holds the same run")
+        found[path.name] = verdict
+    return found
+
+
 def _unpack(path: Path, place: Path) -> dict[str, Any]:
     hint = "trace-bench submit RUN --to FILE"
     if not path.is_file():

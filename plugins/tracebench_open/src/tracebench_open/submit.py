@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,36 +36,61 @@ def write(
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `submit write` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE|DIR", help="What `submit write` wrote, or a folder of such bundles.")
+    ],
     *,
     reference: Reference = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept a bundle, or say which law it breaks. Exits with 1 where it is refused. Nothing of it is run."""
+    """Accept a bundle, or say which law it breaks. Exits with 1 where one is refused. Nothing of it is run.
+
+    Of a folder every ZIP is checked, each by itself; one that holds a run that another holds already is refused.
+    """
+    if file.is_dir():
+        _check_all(file, reference=reference, root=root, as_json=as_json)
+        return
     found = submission.check(file, reference=reference, root=root)
-    accepted = not found.refused
     if as_json:
-        output.document(
-            "submission-check",
-            accepted=accepted,
-            run_id=found.run_id,
-            head=found.head,
-            jobs=found.jobs,
-            refused={law: [*words] for law, words in found.refused.items()},
-            told=found.told,
-        )
+        output.document("submission-check", **_told(found))
     else:
-        output.line(
-            output.safe(
-                f"{'accepted' if accepted else 'refused'}: {found.run_id}, {found.jobs} jobs, head {found.head}"
-            )
-        )
-        for law, words in found.refused.items():
-            output.line(f"{law}: {len(words)}")
-            for one in words[:10]:
-                output.line(output.safe(f"  {one}"))
-        for one in found.told:
-            output.note(output.safe(one))
-    if not accepted:
+        _say(found)
+    if found.refused:
         raise typer.Exit(1)
+
+
+def _check_all(folder: Path, *, reference: Path | None, root: Path | None, as_json: bool) -> None:
+    found = submission.check_all(folder, reference=reference, root=root)
+    if as_json:
+        output.document("submissions-check", submissions={name: _told(one) for name, one in found.items()})
+    else:
+        for name, one in found.items():
+            output.line(output.safe(f"{name}:"))
+            _say(one)
+    refused = sum(bool(one.refused) for one in found.values())
+    output.note(f"{len(found) - refused} accepted, {refused} refused.")
+    if refused:
+        raise typer.Exit(1)
+
+
+def _told(found: submission.Verdict) -> dict[str, Any]:
+    return {
+        "accepted": not found.refused,
+        "run_id": found.run_id,
+        "head": found.head,
+        "jobs": found.jobs,
+        "refused": {law: [*words] for law, words in found.refused.items()},
+        "told": found.told,
+    }
+
+
+def _say(found: submission.Verdict) -> None:
+    word = "refused" if found.refused else "accepted"
+    output.line(output.safe(f"{word}: {found.run_id}, {found.jobs} jobs, head {found.head}"))
+    for law, words in found.refused.items():
+        output.line(f"{law}: {len(words)}")
+        for one in words[:10]:
+            output.line(output.safe(f"  {one}"))
+    for one in found.told:
+        output.note(output.safe(one))

@@ -16,9 +16,9 @@ ABOUT = """\
 What authors of optimizers said of results, measured again from the files that they published, without a paid model. To publish programs and
 records, and not figures alone, is what makes this possible: a claim stands here because its authors let others check it.
 
-**Each claim has a rule that stands beforehand**: what is measured, and the region that it claims. An interval inside the region confirms it,
-one outside refutes it *at this setting*, any other resolves nothing. *Refuted at this setting* says that our figure, measured as its row
-tells, is not the one that was claimed. It does not say that the authors did not see it: what differs from how they did it stands beside.
+**Each claim has a rule that stands beforehand**: what is measured, and the region that it claims. An interval inside the region confirms
+it, one outside refutes it *at this setting*, any other resolves nothing. *Refuted at this setting* says that our figure, measured as its
+row tells, is not the one that was claimed. It does not say that the authors did not see it: what differs stands beside.
 
 * Intervals are of 95 %, each for itself: they are not widened for the number of claims.
 * A packing is judged in rationals, and where its figure is exact there is no interval.

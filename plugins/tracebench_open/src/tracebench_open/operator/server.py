@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tracebench_core.errors import TraceBenchError, UsageError
-from tracebench_engine.api.records import RunLayout, holder_of
+from tracebench_engine.api.records import RunLayout, holder_of, load_run
 from tracebench_open.operator.allowance import Allowance
+from tracebench_open.operator.leash import RELEASED
 from tracebench_open.operator.study import Study, config_of
 
 PATIENCE = 300.0
 LONGEST_WATCH = 60.0
+CUT_OFF = "cut off"
 ABOUT = """\
 Compares LLM-as-optimizer algorithms on tasks, under a spending cap that a person set when this server was started and that no request can
 raise. Ask `offer` first, then `plan` and `validate` a study, `run` it, `watch` it until it has ended, then `compare` and `explain`. A
@@ -48,7 +51,17 @@ class Operator:
 
     def offer(self) -> dict[str, Any]:
         """Say which models and trainers may be used, how tasks are listed, and how much of what was allowed is left."""
-        return {"models": [*self.models], "trainers": [*self.trainers], **self.allowance.told(), "tasks": self._tasks()}
+        told = self.allowance.told()
+        for run, one in told["runs"].items():
+            one["state"] = self._state(run)
+        cut_off = [run for run, one in told["runs"].items() if one["state"] == CUT_OFF]
+        return {
+            "models": [*self.models],
+            "trainers": [*self.trainers],
+            **told,
+            "remarks": [_words_of(run, told["runs"][run]) for run in cut_off],
+            "tasks": self._tasks(),
+        }
 
     def plan(self, study: Study) -> dict[str, Any]:
         """Estimate calls, tokens, USD and minutes of a study, and what its seeds can tell. Asks no model."""
@@ -69,9 +82,15 @@ class Operator:
         log = self.folder / f"{run_id}.log"
         with log.open("wb") as out:
             self._started[run_id] = subprocess.Popen(  # noqa: S603 - this program
-                [*self._command("run", "--config", str(config))],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "tracebench_open.operator.leash",
+                    *self._command("run", "--config", str(config)),
+                ],
                 cwd=self.folder,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
@@ -127,6 +146,25 @@ class Operator:
     def _has_ended(self, folder: Path) -> bool:
         return (folder / "summary.json").is_file() and holder_of(RunLayout(folder)) is None
 
+    def release(self) -> None:
+        """Let every run that is under way go on without this server."""
+        for process in self._started.values():
+            with suppress(OSError):
+                if process.stdin is not None:
+                    process.stdin.write(RELEASED)
+                    process.stdin.close()
+
+    def _state(self, run: str) -> str:
+        """Tell whether a run is under way, has ended, or was cut off before its last job."""
+        folder = self.folder / run
+        if holder_of(RunLayout(folder)) is not None:
+            return "under way"
+        try:
+            found = load_run(folder)
+        except (TraceBenchError, OSError):
+            return CUT_OFF
+        return CUT_OFF if any(r.status == "not_run" for r in found.results.values()) else "ended"
+
     def _about(self, command: str, study: Study) -> dict[str, Any]:
         usd = self.allowance.left()
         name = f"asked-{secrets.token_hex(4)}"
@@ -177,6 +215,12 @@ class Operator:
         return found
 
 
+def _words_of(run: str, told: Mapping[str, Any]) -> str:
+    """Return what became of a run that was cut off."""
+    counted = f"{told['counted']:.6f} of its {told['share']:g} USD count as spent"
+    return f"Run `{run}` was cut off, by `cancel` or because the server that started it was killed: {counted}."
+
+
 def _in_words(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """Return a tool whose refusals reach the agent as sentences, with what to do."""
 
@@ -193,14 +237,16 @@ def _in_words(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
 
 
 def serve(operator: Operator) -> None:
-    """Serve on standard input and output until the client leaves. Runs that it started go on under their own caps."""
+    """Serve on standard input and output until the client leaves; then runs that it started go on under their own caps.
+
+    Where the server is killed they end with it.
+    """
     server = MCPServer("trace-bench", instructions=ABOUT)
     for tool in (
         operator.offer, operator.plan, operator.validate, operator.run, operator.watch, operator.compare, operator.explain, operator.cancel,
     ):  # fmt: skip
         server.add_tool(_in_words(tool))
     os.chdir(operator.folder)
-    try:
+    with suppress(TraceBenchError):  # a client that left in the middle of an answer
         server.run("stdio")
-    except TraceBenchError:  # a client that left in the middle of an answer
-        return
+    operator.release()
