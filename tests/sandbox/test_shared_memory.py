@@ -83,3 +83,36 @@ def test_a_session_stays_on_the_core_that_it_is_given(turn: int, sandbox: LocalS
         if session.call().status != "forbidden":
             pytest.skip("this host has no seccomp, which keeps a candidate from leaving its core")
         assert session.call(entry="cores").value == [core]
+
+
+FILL = """
+import mmap, time
+memory = mmap.mmap(4, 80 << 20)
+def fill():
+    memory[:] = b"x" * (80 << 20)
+    time.sleep(1.5)
+def hoard():
+    with open("more", "wb") as file:
+        for _ in range(3):
+            file.write(b"x" * (1 << 20))
+    held = []
+    for name in range(20):
+        held.append(open(f"gone{name}", "wb"))
+        os.unlink(f"gone{name}")
+        held[-1].write(b"x" * (1 << 20))
+        held[-1].flush()
+    time.sleep(3)
+import os
+"""
+
+
+@pytest.mark.parametrize("turn", range(2), ids=["forked", "made ahead"])
+def test_it_is_no_file_that_was_written_and_files_without_a_name_are(turn: int, sandbox: LocalSandbox) -> None:
+    limits = Limits(shared_mb=80, file_mb=4)
+    with sandbox.session(FILL, "fill", limits=limits) as session:
+        filled = session.call()
+        hoarded = session.call(entry="hoard")
+
+    assert (filled.status, bytes(session.shared)) == ("ok", b"")
+    assert hoarded.status == "killed"
+    assert "wrote more than 16 MB of files" in hoarded.error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.tracebench_autoresearch.tests.dials import answer, block, write_dial
+from plugins.tracebench_autoresearch.tests.dials import answer, block, write, write_dial
 
 from tracebench_core.proposing.answer_format import shown_values
 from tracebench_testing.fake_openai import FakeOpenAI
@@ -259,3 +259,21 @@ def test_an_agent_edits_the_files_with_the_gateway_as_its_model(root: Path, tmp_
     rows = history(tmp_path)
     assert [row["status"] for row in rows] == ["baseline", "keep", "refused"]
     assert rows[1]["description"] == "the agent sets rate=3"
+
+
+def test_a_run_whose_program_leaves_out_its_output_says_so_in_its_line(tmp_path: Path) -> None:
+    experiment = {
+        "editable": ["train.py"],
+        "run": {"command": "python train.py", "outputs": ["pred.json"]},
+        "evaluate": "python judge.py",
+        "metric": {"name": "score"},
+    }
+    files = {"train.py": "print('trained')\n", "judge.py": "print('score: 1')\n"}
+    write(tmp_path / "root", "missing", experiment, files)
+
+    with FakeOpenAI(reply=answer) as server:
+        path = config(tmp_path, server.base_url, task="missing")
+        said = trace_bench(tmp_path, *run_args(tmp_path, path), check=False)
+
+    (line,) = [line for line in said.splitlines() if line.startswith("[1/1] failed")]
+    assert "`run` left no plain file `pred.json`" in line

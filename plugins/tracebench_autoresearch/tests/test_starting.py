@@ -172,6 +172,9 @@ def test_the_number_that_counts_is_of_held_out_data_and_its_name_says_the_direct
         find_metric("zeal: 3\n", name="", direction=None)
     with pytest.raises(UsageError, match="No line `loss: <number>`"):
         find_metric(printed, name="loss", direction=None)
+    with pytest.raises(UsageError, match="Nothing at all was") as silent:
+        find_metric("\n", name="", direction=None)
+    assert "kind: json" in silent.value.hint
 
 
 def test_the_gain_that_can_be_told_grows_with_the_noise_and_with_the_experiments() -> None:

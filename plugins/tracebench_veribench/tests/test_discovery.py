@@ -69,6 +69,25 @@ def make_verina(root: Path, name: str = "verina_basic_7") -> Path:
     return folder
 
 
+def test_a_checkout_of_verina_is_a_root(tmp_path: Path) -> None:
+    make_verina(tmp_path / "datasets" / "verina")
+    (tmp_path / "datasets/verina/coverage_data.json").write_text("{}")
+    catalog.configure({"root": str(tmp_path)})
+
+    assert list(catalog.find_problems().problems) == ["verina_basic_7"]
+
+
+def test_the_statements_of_minif2f_for_lean_3_are_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "lean/src").mkdir(parents=True)
+    (tmp_path / "lean/src/test.lean").write_text("theorem t : 1 + 1 = 2 :=\nbegin\n  sorry\nend\n")
+    catalog.configure({"root": str(tmp_path)})
+
+    found = catalog.find_problems()
+    assert not found.problems
+    assert "is in Lean 3" in found.broken["test"]
+    assert "yangky11/miniF2F-lean4" in found.broken["test"]
+
+
 def test_a_verina_folder_becomes_a_problem_that_hides_its_solution(tmp_path: Path) -> None:
     make_verina(tmp_path)
 

@@ -383,7 +383,7 @@ class MeteredProblem:
             elif result.feedback.status == "ok" or self._setup.worst_score is not None:
                 self.scored += 1
             else:
-                self.last_failure = f"{result.feedback.status}: {result.feedback.text}"
+                self.last_failure = f"{result.feedback.status}: " + " ".join(result.feedback.text.split())
             self.mishaps.take(candidate.id, result)
             self._recorder.evaluation(candidate.id, result, step=pending.step)
             if self.unmeasured == self._taken >= HOPELESS_EVALUATIONS:

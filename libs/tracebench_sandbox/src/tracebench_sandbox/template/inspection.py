@@ -31,6 +31,8 @@ class Suspect(NamedTuple):
     folder: Path
     request: Request
     family: bool
+    shared: frozenset[tuple[int, int]] = frozenset()
+    """Device and number of the memory that its caller sees, too: of a size that is sealed, and no file that it wrote."""
 
 
 class Inspection:
@@ -93,8 +95,9 @@ def _nameless(pid: int, suspect: Suspect) -> int:
         for held in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
                 found = held.stat()
-                if stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
-                    seen[found.st_dev, found.st_ino] = found.st_blocks * 512
+                known = (found.st_dev, found.st_ino)
+                if stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and known not in suspect.shared:
+                    seen[known] = found.st_blocks * 512
         for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
             fields = line.split(maxsplit=5)
             if len(fields) > 5 and fields[5].startswith(f"{suspect.folder}/") and fields[5].endswith(" (deleted)"):  # noqa: PLR2004

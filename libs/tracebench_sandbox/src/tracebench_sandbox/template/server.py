@@ -57,6 +57,8 @@ class Child:
     family: bool
     clock: int = -1
     """Of a session: a page that holds the deadline of the call under way, written by the caller, to whom alone it is mapped."""
+    shared: frozenset[tuple[int, int]] = frozenset()
+    """Of a session: the memory that its caller sees, too, as `Suspect` has it."""
     reason: str = ""
     late: bool = False
     waited: float = 0.0
@@ -193,7 +195,8 @@ class Server:
         if clock >= 0 and not self._forks.nested:
             os.pwrite(clock, struct.pack("=q", pid), 8)
         deadline = time.monotonic() + request.clock_seconds + _GRACE
-        child = Child(pid, pidfd, link, box, deadline, request, family, clock)
+        shared = frozenset((found.st_dev, found.st_ino) for found in map(os.fstat, fds[2:]))
+        child = Child(pid, pidfd, link, box, deadline, request, family, clock, shared)
         self._children[child.pidfd] = self._children[link.fileno()] = child
         self._poll.register(child.pidfd, select.POLLIN)
         if not family:
@@ -219,7 +222,9 @@ class Server:
                 child.waited = waited(child.pid)
                 self._kill(child)
         if self._inspection is None:
-            self._inspection = Inspection([Suspect(c.pid, c.box.path, c.request, c.family) for c in self._living()])
+            self._inspection = Inspection(
+                [Suspect(c.pid, c.box.path, c.request, c.family, c.shared) for c in self._living()]
+            )
             self._poll.register(self._inspection.fd, select.POLLIN)
 
     def _judge(self, inspection: Inspection) -> None:

@@ -79,9 +79,11 @@ def find_metric(printed: str, *, name: str, direction: Direction | None) -> tupl
     if name and name not in found:
         raise UsageError(f"No line `{name}: <number>` was printed. The last lines were:\n{printed}")
     if not found:
+        said = f" The last lines were:\n{printed}" if printed.strip() else " Nothing at all was."
         raise UsageError(
-            f"No line `name: <number>` was printed, so there is nothing to read. The last lines were:\n{printed}",
-            hint="print one, or describe the metric in `experiment.yaml` (docs/reference/autoresearch.md)",
+            f"No line `name: <number>` was printed, so there is nothing to read.{said}",
+            hint="print one; of a file that it writes, say `metric: {name: loss, kind: json, file: result.json}` in an `experiment.yaml` "
+            "of your own (docs/reference/autoresearch.md)",
         )
     known = [one for one in found if _LOW.search(one) or _HIGH.search(one)]
     achieved = [one for one in known if not _EFFORT.search(one)]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tracebench_core.specs import Requirement, Resources, TaskSpec, TaskVersion
 from tracebench_kernelbench.modules.backends import INSTALL
-from tracebench_kernelbench.modules.listing import HUB_LEVEL, LOADING, SHARED, WEIGHTS
-from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, find_problems, refused
+from tracebench_kernelbench.modules.listing import HUB_LEVEL, LOADING, SHARED
+from tracebench_kernelbench.modules.source import REPRESENTATIVE, WEIGHTS, Found, find_problems, refused
 from tracebench_kernelbench.settings import Settings
 
 

@@ -8,12 +8,11 @@ from typing import Any
 from tracebench_core.specs import Requirement, TaskSizes, TaskSpec, TaskVersion
 from tracebench_kernelbench import catalog
 from tracebench_kernelbench.modules.backends import BACKENDS, INSTALL, NUMBA, loaded_beforehand
-from tracebench_kernelbench.modules.source import REPRESENTATIVE, Found, cpu_sizes, find_problems, refused
+from tracebench_kernelbench.modules.source import REPRESENTATIVE, WEIGHTS, Found, cpu_sizes, find_problems, refused
 from tracebench_kernelbench.settings import Settings
 
 LOADING = "tracebench_kernelbench.modules.loading"
 HUB_LEVEL = 4
-WEIGHTS = "level 4 wraps models whose weights a hub serves, and what is judged has no network"
 SHARED: dict[str, Any] = {
     "metric": "speedup",
     "worst_score": 0.0,

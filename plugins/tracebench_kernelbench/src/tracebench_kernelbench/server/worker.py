@@ -17,6 +17,7 @@ from tracebench_core.errors import TraceBenchError
 from tracebench_kernelbench.judging import Verdict, judge
 from tracebench_kernelbench.modules.backends import BACKENDS, loaded_beforehand
 from tracebench_kernelbench.modules.exercise import Exercise, ModuleExercise, OwnExercise
+from tracebench_kernelbench.modules.source import WEIGHTS, loads_weights
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.server.orders import Order
@@ -38,6 +39,8 @@ class Bench:
         """
         if order.backend is None:
             return judge(PROBLEMS[order.problem], order.source, self._sandbox("c", ()), order.effort)
+        if order.reference and loads_weights(order.reference):
+            raise NotMeasured(f"This module cannot be judged: {WEIGHTS}", retry=False)
         backend = BACKENDS[order.backend]
         backend.require()
         own = OwnExercise(PROBLEMS[order.problem]) if order.problem else None

@@ -81,7 +81,7 @@ def _places(root: Path, module: str) -> Iterator[tuple[str, Callable[[], list[Le
     gold_folder = root / "dataset"
     for path in sorted([*root.glob("*.jsonl"), *root.glob("veribench*.json"), *root.glob("minif2f*.json")]):
         yield path.stem, partial(_read_rows, path, gold_folder)
-    for folder in sorted(p for p in root.iterdir() if p.is_dir() and verina.is_problem(p)):
+    for folder in verina.find_folders(root):
         yield folder.name, partial(_read_one, verina.read_problem, folder)
     for path in human_eval.find_files(root):
         yield path.stem, partial(_read_one, human_eval.read_problem, path)

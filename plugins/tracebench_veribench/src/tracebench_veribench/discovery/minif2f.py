@@ -21,6 +21,8 @@ _OPEN = re.compile(r":=\s*(?:by\b)?\s*(?:sorry)?\s*\Z")
 _HEAD = re.compile(r"^(?:import|open|set_option|noncomputable section)\b.*$", re.MULTILINE)
 _SHARED = re.compile(r"^import MiniF2F\.\S+$", re.MULTILINE)
 """A file of the checkout that imports Mathlib for all problems: an answer is compiled without it."""
+_LEAN_3 = Path("lean", "src", "test.lean")
+"""Of openai/miniF2F, beside its statements for other provers."""
 _ASK = "Prove this theorem in Lean 4."
 
 
@@ -30,15 +32,17 @@ def find_files(root: Path) -> list[Path]:
     if folder is not None:
         return sorted(path for split in SPLITS for path in (folder / split).glob("*.lean"))
     places = [root / "MiniF2F" / f"{split}.lean" for split in SPLITS]
-    return [place for place in places if place.is_file()]
+    return [place for place in (*places, root / _LEAN_3) if place.is_file()]
 
 
 def read_problems(path: Path) -> list[LeanProblem]:
     """Read the theorems of one file.
 
     Raises:
-        ValueError: when it holds none whose proof is open.
+        ValueError: when it holds none whose proof is open, or is of Lean 3.
     """
+    if path.parts[-3:] == _LEAN_3.parts:
+        raise ValueError(f"`{path}` is in Lean 3, which nothing here compiles: take the port, yangky11/miniF2F-lean4")
     code = code_only(path.read_text(encoding="utf-8"), LEAN)
     starts = [match.start() for match in _THEOREM.finditer(code)]
     header = "\n".join(_HEAD.findall(code[: starts[0]] if starts else ""))

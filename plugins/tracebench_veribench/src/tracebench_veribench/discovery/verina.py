@@ -14,9 +14,11 @@ from tracebench_veribench.lean.statements import find_theorems
 _FILES = ("task.lean", "task.json", "test.json", "description.txt")
 
 
-def is_problem(folder: Path) -> bool:
-    """Tell whether a folder holds a problem of this format."""
-    return all((folder / name).is_file() for name in _FILES)
+def find_folders(root: Path) -> list[Path]:
+    """Return the folders of this format in a root, or in a checkout's `datasets/verina`."""
+    places = [place for place in (root, root / "datasets" / "verina") if place.is_dir()]
+    folders = sorted(folder for place in places for folder in place.iterdir())
+    return [folder for folder in folders if all((folder / name).is_file() for name in _FILES)]
 
 
 def read_problem(folder: Path) -> LeanProblem:
