@@ -12,6 +12,7 @@ import pytest
 from tests.whole import cells
 
 from tracebench_core.contracts import EvaluationFailed
+from tracebench_core.proposing.mutation import mutate
 from tracebench_core.specs import Values
 from tracebench_fields import releases
 from tracebench_fields.drawing import draw
@@ -20,7 +21,6 @@ from tracebench_fields.families.expressions import LARGEST, BadExpressionError, 
 from tracebench_fields.families.rules import Policy, Rule, read
 from tracebench_fields.field import Case
 from tracebench_fields.task import FieldOptions, FieldTask
-from tracebench_gateway.stub.mutate import mutate
 
 RESERVE = [name for name, family in FAMILIES.items() if family.half == "reserve"]
 FARTHEST = 40

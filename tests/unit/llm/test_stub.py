@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tracebench_core.ids import content_hash
 from tracebench_core.proposing.answer_format import ANSWER_FORMAT, render_values, shown_values
+from tracebench_core.proposing.mutation import mutate
 from tracebench_core.specs import ModelIdentity, Role
 from tracebench_gateway.exchange import ChatRequest
 from tracebench_gateway.stub.model import StubMode, answer
-from tracebench_gateway.stub.mutate import mutate
 
 CODE = """def score(item, bins=10):
     \"\"\"Weigh 3 things.\"\"\"

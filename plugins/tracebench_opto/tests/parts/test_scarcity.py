@@ -10,7 +10,7 @@ import pytest
 
 from tracebench_core.specs import Budget, BudgetState
 from tracebench_core.specs.events import Decision
-from tracebench_opto.parts.scarcity import Variant, affordable, breadth
+from tracebench_opto.parts.scarcity import Variant, affordable, breadth, spare
 from tracebench_opto.trainers import (
     basic_search,
     gepa_base,
@@ -54,6 +54,22 @@ def view(caps: Budget, used: BudgetState | None = None) -> Any:
 def test_what_each_proposal_can_be_measured_on(caps: Budget, used: BudgetState | None, examples: float) -> None:
     assert affordable(view(caps, used), asks_models=False) == pytest.approx(examples)
     assert affordable(view(caps, used), asks_models=True) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("caps", "used", "left"),
+    [
+        (Budget(llm_calls=20), None, math.inf),
+        (Budget(llm_calls=20, evaluations=400), None, 200.0),
+        (Budget(llm_calls=20, evaluations=100), None, -100.0),
+        (Budget(llm_calls=20, evaluations=400), BudgetState(llm_calls=15, evaluations=100), 250.0),
+        (Budget(evaluations=400), None, None),
+        (Budget(llm_calls=20, evaluations=400, seconds=60.0), None, None),
+    ],
+)
+def test_what_the_proposals_to_come_leave(caps: Budget, used: BudgetState | None, left: float | None) -> None:
+    assert spare(view(caps, used), each=10, asks_models=False) == left
+    assert spare(view(caps, used), each=10, asks_models=True) is None
 
 
 @pytest.mark.parametrize("module", [gepa_base, minibatch, sequential_search])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_gateway.stub.mutate import mutate
+from tracebench_core.proposing.mutation import mutate
 from tracebench_opto.proposers import stub_formats
 
 OPTOPRIME = """You're tasked to solve a coding/algorithm problem.

@@ -5,12 +5,11 @@ Simple baselines match elaborate pipelines surprisingly often (arXiv 2602.16805)
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import UsageError
+from tracebench_core.proposing.mutation import change_one
 from tracebench_core.proposing.sampling import comparison_set, draw_subset
 from tracebench_core.proposing.schedule import schedule
 from tracebench_core.specs import Candidate, Evaluation, Example, Values
@@ -24,7 +23,6 @@ from tracebench_engine.builtin.settings import (
     RandomSearchSettings,
     SequentialRefineSettings,
 )
-from tracebench_gateway.stub.mutate import mutate
 
 
 class NoOp:
@@ -63,12 +61,12 @@ class RandomSearch:
     def train(self, problem: Problem) -> None:
         """Search for the set number of steps, or to the cap."""
         contest = comparison_set(problem, self.settings.validation_size)
-        hints = [parameter.model_dump(mode="json") for parameter in problem.parameters]
+        change = change_one(problem.parameters)
         problem.evaluate(problem.initial, contest, origin="initial")
         for _ in schedule(problem, self.settings.num_steps, default=RANDOM_STEPS):
             with problem.step():
                 parent = problem.best
-                proposals = [_changed(parent.values, hints, problem.rng) for _ in range(self.settings.num_proposals)]
+                proposals = [change(parent.values, problem.rng) for _ in range(self.settings.num_proposals)]
                 problem.evaluate_many(proposals, contest, parents=[parent], origin="random change")
 
 
@@ -103,12 +101,6 @@ class SequentialRefine:
                 for values in optimizer.propose(lineage):
                     compared = bench.compare(values, parent=lineage[-1].candidate, origin="refinement")
                     lineage.append(bench.feedback(values, compared))
-
-
-def _changed(values: Values, hints: Sequence[Mapping[str, Any]], rng: random.Random) -> Values:
-    """Return values with one parameter changed; each hint is one parameter, as data."""
-    hint = rng.choice(hints)
-    return {**values, hint["name"]: mutate(values[hint["name"]], rng, hint=hint)}
 
 
 class _Bench:

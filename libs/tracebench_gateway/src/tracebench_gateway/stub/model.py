@@ -12,10 +12,10 @@ from typing import Any, Literal
 from tracebench_core.contracts import StubFormat
 from tracebench_core.ids import derive_seed
 from tracebench_core.proposing.answer_format import shown_values
+from tracebench_core.proposing.mutation import looks_like_code, mutate
 from tracebench_core.specs import Message, Role
 from tracebench_gateway.exchange import ChatRequest
 from tracebench_gateway.stub.answers import Ladder, next_rung
-from tracebench_gateway.stub.mutate import looks_like_code, mutate
 
 REASONING = "Seed-determined mutation by the stub model."
 

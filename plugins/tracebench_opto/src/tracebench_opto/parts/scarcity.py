@@ -30,6 +30,18 @@ def affordable(budget: BudgetView, *, asks_models: bool) -> float:
     return math.inf if evaluations is None else evaluations / max(proposals, 1.0)
 
 
+def spare(budget: BudgetView, *, each: int, asks_models: bool) -> float | None:
+    """Return how many evaluations are left when each proposal that the budget still pays for takes `each` of them.
+
+    Infinite where evaluations are free, below 0 where they do not suffice, None where proposals are not what is scarce (see `affordable`).
+    """
+    proposals = _proposals_left(budget)
+    if asks_models or proposals is None or budget.caps.seconds is not None:
+        return None
+    evaluations = budget.remaining("evaluations")
+    return math.inf if evaluations is None else evaluations - each * proposals
+
+
 def _proposals_left(budget: BudgetView) -> float | None:
     """Return how many calls the budget still pays for, those to come as dear as those made; None where nothing caps them."""
     used, caps = budget.used(), budget.caps

@@ -19,7 +19,7 @@ from tracebench_core.proposing.schedule import IDLE_STEPS, schedule
 from tracebench_core.specs import Budget, Evaluation, Example, Message, Spec, Values
 from tracebench_opto.parts.archive import Archive, Entry
 from tracebench_opto.parts.objectives import ObjectiveConfig, resolve_goal
-from tracebench_opto.parts.scarcity import Variant, affordable
+from tracebench_opto.parts.scarcity import Variant, affordable, spare
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class Search:
         """
         if variant == "paper":
             return tuple(batch)
-        most = affordable(self.problem.budget, asks_models=self._asks_models) / 2 - len(batch)
+        most = self.affordable / 2 - len(batch)
         if most < 1:
             return tuple(batch)
         if not self._tests:
@@ -199,6 +199,15 @@ class Search:
         held = {example.id for example in batch}
         more = self._tests if most >= len(self._tests) else self._tests[: int(most)]
         return (*batch, *(example for example in more if example.id not in held))
+
+    @property
+    def affordable(self) -> float:
+        """How many examples each proposal to come can be measured on; see `scarcity.affordable`."""
+        return affordable(self.problem.budget, asks_models=self._asks_models)
+
+    def spare(self, each: int) -> float | None:
+        """Return how many evaluations are left when each proposal to come takes `each` of them; see `scarcity.spare`."""
+        return spare(self.problem.budget, each=each, asks_models=self._asks_models)
 
     def recheck(self, entry: Entry, examples: Sequence[Example]) -> Evaluation:
         """Measure a candidate again, unless repeats have shown that this task repeats itself."""

@@ -7,8 +7,10 @@ import io
 import random
 import re
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from tracebench_core.specs import Parameter, Values
 
 Json = Any
 """A JSON value; the kind decides what is done to it."""
@@ -35,6 +37,17 @@ def mutate(value: Json, rng: random.Random, *, hint: Mapping[str, Any] | None = 
             else _number(value, rng, low=hint.get("minimum"), high=hint.get("maximum"))
         )
     return _part(value, rng)
+
+
+def change_one(parameters: Sequence[Parameter]) -> Callable[[Values, random.Random], Values]:
+    """Return what changes one parameter of an assignment, drawn by chance, as its kind and bounds allow; the others stay."""
+    hints = {parameter.name: parameter.model_dump(mode="json") for parameter in parameters}
+
+    def change(values: Values, rng: random.Random) -> Values:
+        name = rng.choice(list(hints))
+        return {**values, name: mutate(values[name], rng, hint=hints[name])}
+
+    return change
 
 
 def looks_like_code(text: str) -> bool:
