@@ -30,6 +30,10 @@ ci:
 crash kills="1000":
     {{bin}}/python -m tests.crash.soak --kills {{kills}}
 
+# every process of a run held or refusing to die, while the run goes on or is ended: the table of what comes of it
+held *options:
+    {{bin}}/python -m tests.crash.held "$@"
+
 # simulated runs, each with its own schedule of faults; one that breaks a law is told by its seed
 simulate schedules="1500" seed="1":
     {{bin}}/python -m tests.simulation --schedules {{schedules}} --seed {{seed}}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.engine.any_value import PLUGIN, RIGHT, VALUES, kept, measure, read_by_all, table, written
 from tests.warm import trace_bench
 
 from tracebench_core.averages import LARGEST, mean, total, variance
@@ -18,98 +19,12 @@ from tracebench_engine import api
 from tracebench_engine.config import parse_config
 from tracebench_runs.check.fsck import check_run
 
-VALUES = {
-    "largest": "1.797e308",
-    "lowest": "-1.797e308",
-    "bound": "1e150",
-    "tiny": "5e-324",
-    "minus_zero": "-0.0",
-    "nan": "float('nan')",
-    "infinite": "float('inf')",
-    "minus_infinite": "-float('inf')",
-    "past_int64": "2**63",
-    "googols": "10**400",
-    "smuggled_nan": "Smuggled(float('nan'))",
-    "smuggled_text": "Smuggled('high')",
-    "half_text": "Feedback(score=1.0, text='half \\ud800 of a character')",
-    "half_metric": "Feedback(score=1.0, metrics={'half \\ud800': 1.0})",
-    "long_text": "Feedback(score=1.0, text='x' * 100_000_000)",
-    "huge_metric": "Feedback(score=1.0, metrics={'loss': 1.797e308})",
-    "lost_metric": "Feedback(score=1.0, metrics={'loss': float('nan')})",
-}
-RIGHT = {"bound", "tiny", "minus_zero", "past_int64", "half_text", "half_metric", "long_text"}
-"""What may be measured; everything else is a named failure."""
-PLUGIN = f"""
-import json, os
-from pydantic import BaseModel
-from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import *
-
-def Smuggled(score): return Feedback.model_construct(score=score, text="", metrics={{}}, status="ok")
-
-VALUES = {{{", ".join(f'"{name}": lambda: {text}' for name, text in VALUES.items())}}}
-
-class Settings(BaseModel, extra="forbid"):
-    pass
-
-class Any_:
-    objective = "give a value"
-    parameters = [Parameter(name="x", initial=0.0, kind="number")]
-    splits = {{"train": [Example(id="a"), Example(id="b")], "test": [Example(id="t"), Example(id="u")]}}
-    def __init__(self, quits): self.quits = quits
-    def run(self, values, example, context): return values["x"]
-    def guide(self, example, output, context):
-        if self.quits and example.id == "t":
-            os._exit(12)  # what the engine's own processes say when a result lies there
-        value = list(VALUES.values())[int(output) - 1]() if 0 < output < 100 else 0.5
-        return value if isinstance(value, Feedback) else {{"score": value, "metrics": {{"loss": value}}}}
-
-class Tries:
-    def __init__(self, settings): pass
-    def train(self, problem):
-        for number in range(1, len(VALUES) + 1):
-            problem.evaluate({{"x": float(number)}}, origin="tried")
-        problem.evaluate({{"x": 1.7e308}}, origin="far")
-        problem.log("far", 1.7e308)
-
-class Forges:
-    def __init__(self, settings): pass
-    def train(self, problem):
-        problem.evaluate({{"x": 1.0}}, origin="found")
-        lines = [json.loads(line) for line in open("../events.jsonl")]
-        told = [line for line in lines if line["kind"] == "evaluation"]
-        with open("../events.jsonl", "a") as log:
-            for number, line in enumerate(told, start=len(lines)):
-                log.write(json.dumps(line | {{"seq": number, "score": -1.797e308}}) + "\\n")
-        os._exit(7)
-
-def build_any(): return Any_(False)
-def build_quits(): return Any_(True)
-
-@hookimpl
-def tracebench_tasks():
-    return [TaskSpec(name=n, loader=f"fake_values:build_{{n}}", title=n, worst_score=-1.0) for n in ("any", "quits")]
-
-@hookimpl
-def tracebench_trainers():
-    common = {{"settings": "fake_values:Settings", "uses_model": False}}
-    return [TrainerSpec(name=n, loader=f"fake_values:{{n}}", **common) for n in ("Tries", "Forges")]
-"""
-
 
 def test_every_value_is_measured_or_named_and_read_by_everything(
     install_plugin: Callable[..., None], tmp_path: Path
 ) -> None:
     install_plugin("values", PLUGIN)
-    config = {
-        "mode": "stub",
-        "tasks": ["values:any"],
-        "trainers": ["NoOp", "Tries", {"id": "BestOfN", "params_variants": [{"n": 2}]}],
-        "seeds": [1, 2],
-        "llm": {"record": True},
-        "runs_dir": str(tmp_path / "runs"),
-    }
-    measured = api.run(parse_config({**config, "max_workers": 2}), stream=io.StringIO()).run_dir
+    measured = measure(tmp_path / "runs")
     run = api.load_run(measured)
     assert [(r.trainer_id, r.error) for r in run.results.values() if r.status != "ok"] == []
     for job_id, result in run.results.items():
@@ -123,29 +38,16 @@ def test_every_value_is_measured_or_named_and_read_by_everything(
                 assert seen[f"c{number}"] == {"ok" if name in RIGHT else "invalid"}, name
     out = tmp_path / "out"
     out.mkdir()
-    for command in [
-        ["show", str(measured)],
-        ["show", str(measured), "--json"],
-        *(["show", str(measured / "jobs" / job_id)] for job_id in run.results),
-        ["runs", "--runs-dir", str(measured.parent)],
-        ["compare", str(measured)],
-        ["compare", str(measured), "--json"],
-        *(
-            ["report", str(measured), "-o", str(out / f"report{ending}")]
-            for ending in (".html", ".md", ".xml", ".csv", ".json")
-        ),
-        ["recap", str(measured), "--max-evaluations", "2"],
-        ["export", str(measured), "--to", str(out / "table")],
-        ["fsck", str(measured)],
-        ["resume", str(measured)],
-        ["replay", str(measured)],
-    ]:
-        done = trace_bench(*command, folder=tmp_path, environ=dict(os.environ))
-        said = done.stdout + done.stderr
-        assert done.returncode == 0 or "is not installed" in said, (command, said)
-        assert "Traceback" not in said, (command, said)
-        assert "internal error" not in said, (command, said)
+    answers = [*read_by_all(measured, out)]
+    assert [(answer.reader, answer.code, answer.said) for answer in answers if answer.is_wrong] == []
     assert check_run(measured) == []
+    there = [
+        answer._replace(code=0, is_missing=False) for answer in answers
+    ]  # where the page was written, nothing was missing
+    page = written().splitlines()
+    told = table(kept(measured), there).splitlines()
+    assert [line for line in told if line not in page] == []
+    assert {*page} - {*told} == {"| viewer | 6 | 6 |", "| published site | 1 | 1 |"}  # its own tests hold these
 
 
 def test_a_job_whose_files_make_no_result_fails_alone(install_plugin: Callable[..., None], tmp_path: Path) -> None:

@@ -307,6 +307,51 @@ class Slow(Dying):
         super().restart()
 
 
+class Starved(Dying):
+    """A helper whose every start takes a second until it answers; the first one is held, and never does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answers_at: float | None = None
+        self.answered = threading.Event()
+        self.ends: list[socket.socket] = []
+
+    def restart(self) -> None:
+        super().restart()
+        self._answers_at = time.monotonic() + 1.0
+
+    def knock(self) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        self.ends.append(theirs)
+        start = self.starts
+
+        def answer() -> None:
+            if start == self.starts and not self.answered.is_set():  # else it was killed since
+                self.answered.set()
+                theirs.sendall(b"!")
+
+        if self._answers_at is not None:
+            threading.Timer(self._answers_at - time.monotonic(), answer).start()
+        return ours
+
+
+def test_a_helper_that_starts_slowly_while_the_run_ends_is_not_replaced_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "ASK_AFTER", 0.02)
+    monkeypatch.setattr(supervisor, "INTERVAL", 0.01)
+    monkeypatch.setattr(supervisor, "ENDING", 0.1)
+    helper = Starved()
+    watch = supervisor.Supervisor([helper])
+    watch.hurry()
+    try:
+        assert helper.answered.wait(60), f"started {helper.starts} times, and none was waited for"
+    finally:
+        watch.close()
+        for end in helper.ends:
+            end.close()
+
+
 def test_no_helper_waits_for_what_another_takes_to_start() -> None:
     slow, other = Slow(), Dying()
     watch = supervisor.Supervisor([slow, other])

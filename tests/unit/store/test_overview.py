@@ -9,7 +9,8 @@ from tracebench_core.errors import RunDirError
 from tracebench_runs.journal.index import write_files_index
 from tracebench_runs.journal.journal import Journal
 from tracebench_runs.journal.trust import read_trust
-from tracebench_runs.results.overview import read_overview, vouched_tables
+from tracebench_runs.results.kept import vouched_tables
+from tracebench_runs.results.overview import read_overview
 from tracebench_runs.results.tables import TableWriter, read_end
 
 

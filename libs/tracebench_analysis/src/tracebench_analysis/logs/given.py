@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracebench_analysis.comparison.entrants import told_models
+from tracebench_analysis.logs import GIVEN
 from tracebench_analysis.logs.rows import Log, Row, listed
 from tracebench_analysis.logs.versus import LogComparison, compare_logs
 from tracebench_core import money
@@ -15,8 +16,6 @@ from tracebench_core.specs import BudgetState, JobResult, JobSpec
 from tracebench_core.specs.events import DataKnown, EvaluationDone, Event, JobStarted, Scored
 from tracebench_runs.reading.reader import Run
 
-GIVEN = "Given"
-"""The trainer that measures the candidate of its settings."""
 SCORE = "score"
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracebench_analysis.logs.given import GIVEN, GivenCandidate, compare_given, given_candidates
+from tracebench_analysis.logs import GIVEN
+from tracebench_analysis.logs.given import GivenCandidate, compare_given, given_candidates
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Parameter, RunConfig, Split, TaskEntry, TaskSpec, TrainerEntry, Values
 from tracebench_engine.builtin.hosting import open_host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracebench_analysis.logs import GIVEN
 from tracebench_engine.builtin.verdict import LARGE, verdict_at_end
 
-__all__ = ["LARGE", "verdict_at_end"]
+__all__ = ["GIVEN", "LARGE", "verdict_at_end"]

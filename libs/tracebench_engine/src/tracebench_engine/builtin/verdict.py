@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracebench_analysis.logs import GIVEN
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs.verdict import PairData, SettlingData, Verdict
 from tracebench_runs.reading.reader import Run, load_run
@@ -25,15 +26,14 @@ def verdict_of(run: Run) -> Verdict:
     Raises:
         TraceBenchError: when its jobs cannot be compared.
     """
-    from tracebench_analysis.comparison.comparison import compare_runs  # noqa: PLC0415 - a run that is not compared needs none of it
-    from tracebench_analysis.comparison.outcomes import ENDED  # noqa: PLC0415 - as above
-    from tracebench_analysis.comparison.pooling import DEMONSTRATOR, is_demonstration  # noqa: PLC0415 - as above
-    from tracebench_analysis.logs.given import GIVEN  # noqa: PLC0415 - as above
-    from tracebench_engine.builtin.hosting import find_aggregate  # noqa: PLC0415 - as above
-
     if len(run.planned) > LARGE:
         words = shlex.join(["trace-bench", "compare", str(run.layout.path)])
         return Verdict(sentence=f"No verdict yet, for {len(run.planned)} jobs take a while to compare: {words}")
+    from tracebench_analysis.comparison.comparison import compare_runs  # noqa: PLC0415 - a run that is not compared needs none of it
+    from tracebench_analysis.comparison.outcomes import ENDED  # noqa: PLC0415 - as above
+    from tracebench_analysis.comparison.pooling import DEMONSTRATOR, is_demonstration  # noqa: PLC0415 - as above
+    from tracebench_engine.builtin.hosting import find_aggregate  # noqa: PLC0415 - as above
+
     if not any(brief.status in ENDED for brief in run.briefs.values()):
         return Verdict(sentence="No verdict: no job ended.")
     if is_demonstration(run):

@@ -10,7 +10,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracebench_core.contracts import JobEnd, Reporter
@@ -31,9 +31,9 @@ from tracebench_engine.run.retries import Retries
 from tracebench_engine.run.services import RunServices
 from tracebench_engine.run.trainings import Trainings
 from tracebench_engine.run.underway import Breaks, Spoilt, SpoiltError, Underway
+from tracebench_runs.check.closing import Closing
 from tracebench_runs.check.recovery import settle
 from tracebench_runs.journal.commit import commit
-from tracebench_runs.journal.index import write_files_index
 from tracebench_runs.journal.journal import EndRecord, Journal, TrainedRecord
 from tracebench_runs.journal.trust import Trust, read_trust
 from tracebench_runs.journal.witness import harm
@@ -43,7 +43,6 @@ from tracebench_runs.results.summary import RunEnd
 from tracebench_runs.results.tables import TableWriter
 from tracebench_runs.storage.disk import disk_errors_explained
 from tracebench_runs.storage.layout import RunLayout
-from tracebench_runs.storage.seal import seal_of
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +97,7 @@ class Runner:
         self._resume = resume
         self._error_type = error_type
         self._known = known
+        self._closing = Closing(layout)
         self._trained: Mapping[str, TrainedRecord] = {}
         self._statuses: dict[str, JobStatus] = {}
         self._breaker = RunBreaker()
@@ -124,11 +124,7 @@ class Runner:
             summary = self._summary()
             took, cpu = self._means.clock() - self._started, cpu_seconds(self._control.executor) - self._used
             end = RunEnd(summary.exit_code, took, cpu, self._overshoot)
-            journal.run_ended(**asdict(end))
-            tables.finish(end)
-            del tables
-            write_files_index(self._layout, trust=read_trust(self._layout))
-            journal.indexed(seal_of(self._layout.files_index))
+            self._closing.close(end, journal=journal, tables=tables, counts=summary.counts)
         self._reporter.run_finished(self._layout.path, summary.counts)
         self._host.observe("tracebench_run_finished", run_dir=self._layout.path)
         return summary
@@ -136,7 +132,8 @@ class Runner:
     def _todo(self, journal: Journal, tables: TableWriter) -> list[JobSpec]:
         if self._resume == "none":
             return list(self._plan.jobs)
-        settled = settle(self._layout.path, ids_of(self._plan.jobs), journal=journal, known=self._known)
+        trust = read_trust(self._layout, known=self._known)
+        settled = settle(self._layout.path, ids_of(self._plan.jobs), journal=journal, known=trust)
         for job_id, why in settled.distrusted.items():
             log.warning("job %s is run again: %s", job_id, why)
         self._statuses = {i: s for i, s in settled.finished.items() if self._is_kept(i, s)}
@@ -144,9 +141,9 @@ class Runner:
         self._control.finished_before(iter(self._statuses))
         self._relatives = relatives(self._plan.jobs, self._plan.tasks, self._statuses)
         self._trained = settled.trained
-        if self._known is not None:
-            self._known.ends.clear()  # most of what a large run would hold until its end, and nobody asks again
-        return chosen_of(self._plan.jobs, lambda job_id: job_id not in self._statuses)
+        todo = chosen_of(self._plan.jobs, lambda job_id: job_id not in self._statuses)
+        self._closing.settled(settled, trust, is_idle=not todo)
+        return todo
 
     def _is_kept(self, job_id: str, status: JobStatus) -> bool:
         """Say whether `resume` leaves a job as it ended, or runs it again."""

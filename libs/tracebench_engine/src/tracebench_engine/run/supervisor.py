@@ -27,7 +27,7 @@ ASK_AFTER = 10.0
 HELD = 120.0
 """Seconds of silence after which it is taken for lost."""
 ENDING = 20.0
-"""The same while the run ends."""
+"""The same while the run ends, doubled for each that was started meanwhile: on a starved machine the first answer may take longer."""
 STARTING = 900.0
 """The same before its first answer: it imports what it needs."""
 AWAITED = 30.0
@@ -52,6 +52,8 @@ class Heartbeat:
         self._knocked: socket.socket | None = None
         self._silent = 0.0
         self._has_answered = False
+        self._replaced = 0
+        """How often another took over while the run ended."""
 
     def beat(self) -> None:
         """Ask now and then, and listen; `INTERVAL` has passed since the last time."""
@@ -64,14 +66,16 @@ class Heartbeat:
             self._forget()
             self._has_answered = True
 
-    def begin(self) -> None:
+    def begin(self, *, ending: bool = False) -> None:
         """Another process answers from now on, or none is asked any more."""
         self._forget()
         self._has_answered = False
+        self._replaced += ending
 
     def is_lost(self, *, ending: bool) -> bool:
         """Say whether it was silent for too long."""
-        return self._silent >= (ENDING if ending else HELD if self._has_answered else STARTING)
+        patience = ENDING * 2**self._replaced if ending else HELD if self._has_answered else STARTING
+        return self._silent >= patience
 
     def _forget(self) -> None:
         if self._knocked is not None:
@@ -174,7 +178,7 @@ class _Watch:
                     log.warning(
                         "%s %s and is started again", name, "ended on its own" if is_gone else "answers no more"
                     )
-                    self._heartbeat.begin()
+                    self._heartbeat.begin(ending=self.is_ending)
                     self._helper.restart()
             except Exception as err:  # noqa: BLE001 - a supervisor that dies supervises nothing: it looks again in a moment
                 log.warning("%s does not start: %s: %s", name, type(err).__name__, err)

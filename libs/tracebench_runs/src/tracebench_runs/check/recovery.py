@@ -42,6 +42,8 @@ class Settlement:
     """Declared finished, but the result does not bear it out; with the reason."""
     trained: Mapping[str, TrainedRecord]
     """Of the others: those whose training is over."""
+    has_mended: bool = False
+    """Whether the machine was started anew since the run was last settled, and finished jobs' states may have been written anew."""
 
 
 def settle(
@@ -67,6 +69,7 @@ def settle(
     finished, doubtful = _borne_out_by_digests(layout, job_ids, trust)
     adopted: list[EndRecord] = []
     distrusted: dict[str, str] = {}
+    has_mended = False
     for job_id in doubtful:
         try:
             end = _end_of(layout, job_id, trust=trust, write=journal is not None)
@@ -81,12 +84,13 @@ def settle(
         commit(layout, adopted, journal=journal)
         for folder in (layout.path, layout.meta):
             files.remove_cut_short(folder, below=False)
-        if files.boot_id() not in trust.boots - {""}:
+        has_mended = files.boot_id() not in trust.boots - {""}
+        if has_mended:
             for job in map(layout.job, finished):
                 files.remove_cut_short(job.path)
                 mend_states(job, read_events(job).events)
             journal.settled()
-    return Settlement(finished, tuple(end.job_id for end in adopted), distrusted, trust.trained)
+    return Settlement(finished, tuple(end.job_id for end in adopted), distrusted, trust.trained, has_mended)
 
 
 def _go_on(layout: RunLayout, journal: Journal, *, trust: Trust) -> None:

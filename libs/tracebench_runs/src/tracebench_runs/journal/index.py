@@ -26,12 +26,15 @@ from tracebench_runs.storage.sharing import is_withheld
 _CHUNK = 1 << 17
 _ENTRY = '    {"path": '
 """How the line of an entry begins."""
+_PLAIN = re.compile(rb'    \{"path": "([ !#-\[\]-~]+)", "size": (0|[1-9][0-9]*), "sha256": "([0-9a-f]{64})"\},?\n?')
+"""The same, whole, of a path whose JSON is itself; a run may have a million."""
 _LINES_AT_ONCE = 512
 _KEPT = re.compile(r"(?:jobs/(?P<job>[^/]+)|attempts/[^/]+|llm/blobs)/.+")
 _DERIVED = re.compile(
     r"jobs/[^/]+/(?:job_meta\.json|results\.json|events\.jsonl|artifacts/(?:(?:initial|best|final)_state\.yaml|state_history\.jsonl))"
 )
 """Of a job's files, those that other checks look after: they are rebuilt, or sealed by the journal."""
+_EVENTS = re.compile(r"jobs/([^/]+)/events\.jsonl")
 
 
 class IndexedFile(NamedTuple):
@@ -47,22 +50,76 @@ class IndexedFile(NamedTuple):
         return Seal(self.size, self.sha256)
 
 
-def write_files_index(layout: RunLayout, *, trust: Trust | None = None, is_accepted: bool = False) -> None:
+def write_files_index(
+    layout: RunLayout, *, trust: Trust | None = None, is_accepted: bool = False, is_continued: bool = False
+) -> None:
     """List every file of the run, one line each, but for those that `iter_paths` leaves out.
 
     With `trust`, files that only the index vouches for keep their entry when they changed or went since; jobs are told that no journal
     declares finished, or whose events are not what it sealed, as the index vouches for none of their files; and unless a person has
-    accepted it, a journal that was cut since keeps what was said of it.
+    accepted it, a journal that was cut since keeps what was said of it. An index that `is_continued` takes over, where the journal
+    vouches for the present one, what that says of the files of jobs that neither began nor were written since; whoever has mended files
+    of such a job makes it anew.
     """
-    held = [] if trust is None else [*changed_keeps(layout, trust=trust)]
     files.make_dir(layout.meta)
-    undeclared = [] if trust is None else [j.job_id for j in layout.job_folders() if trust.end(j.job_id) is None]
-    entries = _merged(iter_files(layout), held)
+    undeclared = [] if trust is None else [job for job in layout.job_ids() if trust.end(job) is None]
+    if trust is None:
+        entries = iter_files(layout)
+    elif is_continued and trust.index is not None and is_index_known(layout, trust=trust):
+        entries = _continued(layout, trust)
+    else:
+        entries = _merged(iter_files(layout), [*changed_keeps(layout, trust=trust)])
     if trust is not None:
-        entries = _noting_changed_events(layout, entries, trust, undeclared)
+        entries = _noting_changed_events(entries, trust, undeclared)
     files.write_whole(
         layout.files_index, _index_lines(entries, witness.heads(layout, anew=is_accepted), undeclared=undeclared)
     )
+
+
+def _continued(layout: RunLayout, trust: Trust) -> Iterator[IndexedFile]:
+    """Yield the entries of a run's files by path: those of the present index, and of what is new or was written since as it is now.
+
+    What only the index vouches for keeps its entry, changed, gone or not, unless a person has accepted it as it is.
+    """
+    above = len(os.path.join(layout.path, ""))  # noqa: PTH118 - as are the paths
+    written = layout.files_index.stat().st_mtime_ns
+    entries = _iter_files_index(layout, trust)
+    known = next(entries, None)
+    for path in _walk(layout):
+        name = path[above:]
+        while known is not None and known.path < name:
+            if _is_held(known, trust):
+                yield known
+            known = next(entries, None)
+        if (
+            known is not None
+            and known.path == name
+            and (_is_held(known, trust) or _is_older(path, known, written, trust))
+        ):
+            yield known
+        elif (found := _indexed(path, name)) is not None:
+            yield found
+    while known is not None:
+        if _is_held(known, trust):
+            yield known
+        known = next(entries, None)
+
+
+def _is_held(entry: IndexedFile, trust: Trust) -> bool:
+    """Say whether nothing but the index vouches for a file, whose entry therefore stays."""
+    return _is_keep(entry.path, trust) and entry.path not in trust.accepted
+
+
+def _is_older(path: str, entry: IndexedFile, written: int, trust: Trust) -> bool:
+    """Say whether a job's file was last written before the index, in nanoseconds of its clock, and its job did not begin since."""
+    found = _KEPT.fullmatch(entry.path)
+    if found is None or found["job"] is None or found["job"] in trust.begun_since or entry.path in trust.accepted:
+        return False
+    try:
+        now = os.lstat(path)
+    except OSError:
+        return False
+    return now.st_size == entry.size and now.st_mtime_ns < written
 
 
 def _merged(found: Iterable[IndexedFile], held: Iterable[IndexedFile]) -> Iterator[IndexedFile]:
@@ -74,41 +131,43 @@ def _merged(found: Iterable[IndexedFile], held: Iterable[IndexedFile]) -> Iterat
             yield entry
 
 
-def _noting_changed_events(
-    layout: RunLayout, entries: Iterable[IndexedFile], trust: Trust, noted: list[str]
-) -> Iterator[IndexedFile]:
+def _noting_changed_events(entries: Iterable[IndexedFile], trust: Trust, noted: list[str]) -> Iterator[IndexedFile]:
     """Pass entries on, and note the jobs whose events are not what the journal sealed: were it lost, the index must not vouch for them."""
-    sealed = {
-        job.events.relative_to(layout.path).as_posix(): (job.job_id, end.events)
-        for job in layout.job_folders()
-        if (end := trust.end(job.job_id)) is not None and end.events is not None
-    }
     for entry in entries:
-        job_id, seal = sealed.get(entry.path, ("", None))
-        if seal not in {None, entry.seal} and entry.path not in trust.accepted:
-            noted.append(job_id)
+        found = _EVENTS.fullmatch(entry.path)
+        end = None if found is None else trust.end(found[1])
+        if end is not None and end.events not in {None, entry.seal} and entry.path not in trust.accepted:
+            noted.append(end.job_id)
         yield entry
 
 
 def changed_keeps(layout: RunLayout, *, trust: Trust) -> Iterator[IndexedFile]:
     """Yield the entries of files that nothing can rebuild and that are not what they were when the index was written."""
     for entry in _iter_files_index(layout, trust):
-        found = _KEPT.fullmatch(entry.path)
-        if found is None or _DERIVED.fullmatch(entry.path) or found["job"] in trust.begun_since:
-            continue
-        if not trust.is_whole(layout, entry.path, entry.seal):
+        if _is_keep(entry.path, trust) and not trust.is_whole(layout, entry.path, entry.seal):
             yield entry
+
+
+def _is_keep(path: str, trust: Trust) -> bool:
+    """Say whether nothing can rebuild a file, of no job that began since the index was written."""
+    found = _KEPT.fullmatch(path)
+    return found is not None and not _DERIVED.fullmatch(path) and found["job"] not in trust.begun_since
 
 
 def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
     """Yield the files of a run as they are now, by path; without those that whoever looks may not read."""
     above = len(os.path.join(layout.path, ""))  # noqa: PTH118 - as are the paths
     for path in _walk(layout):
-        try:
-            size, digest = _measure(path)
-        except (FileNotFoundError, PermissionError, IrregularFileError):
-            continue  # a job that is still going on replaced it, or it is its owner's alone, or consists of holes
-        yield IndexedFile(path[above:], size, digest)
+        if (found := _indexed(path, path[above:])) is not None:
+            yield found
+
+
+def _indexed(path: str, name: str) -> IndexedFile | None:
+    """Return the entry of a file as it is; None where a job that goes on replaced it, or it is its owner's alone, or consists of holes."""
+    try:
+        return IndexedFile(name, *_measure(path))
+    except (FileNotFoundError, PermissionError, IrregularFileError):
+        return None
 
 
 def _walk(layout: RunLayout) -> Iterator[str]:
@@ -163,7 +222,9 @@ def _iter_files_index(layout: RunLayout, trust: Trust) -> Iterator[IndexedFile]:
         yield from sorted(read_files_index(layout, trust=trust) or (), key=attrgetter("path"))
         return
     for line in files.iter_lines(layout.files_index):
-        if line.startswith(_ENTRY.encode()):
+        if (found := _PLAIN.fullmatch(line)) is not None:
+            yield IndexedFile(found[1].decode(), int(found[2]), found[3].decode())
+        elif line.startswith(_ENTRY.encode()):
             yield IndexedFile(**json.loads(line.rstrip(b",")))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -13,6 +13,9 @@ from tracebench_runs.results.rows import USAGE_COUNTS, RoleUsage, Row
 
 STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
 _ROLES: tuple[Role, ...] = get_args(Role)
+_CONTENT = ("run_id", "jobs", "counts", "evaluations", "usage", "spent")
+_ENDING = ("wall_seconds", "cpu_seconds", "exit_code", "overshoot", "salts")
+"""How a run ended; the salts are told once it is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,6 @@ def summary_bytes(
     for row in rows:
         counts[row.status] += 1
     counts["not_run"] += jobs - len(rows)
-    is_over = end.exit_code is not None and not counts["not_run"] and not counts["cancelled"]
     by_role = {role: [u for row in rows for u in row.usage if u.role == role] for role in _ROLES}
     everything = [usage for usages in by_role.values() for usage in usages]
     content = {
@@ -56,12 +58,34 @@ def summary_bytes(
         "evaluations": sum(row.evaluations for row in rows),
         "usage": {role: _sum(usages) for role, usages in by_role.items() if usages} | {"total": _sum(everything)},
         "spent": spent,
+        **_ending(end, salts, is_all=not (counts["not_run"] or counts["cancelled"])),
+    }
+    return _text(content)
+
+
+def ended_otherwise(summary: bytes, end: RunEnd, *, counts: Mapping[str, int], salts: Salts | None) -> bytes | None:
+    """Return a summary with another end, and all else as it is; None where its `counts` are others, or its fields are not today's."""
+    told = json.loads(summary)
+    content = {name: value for name, value in told.items() if name not in _ENDING}
+    if tuple(content) != _CONTENT or {k: v for k, v in told["counts"].items() if v} != {
+        k: v for k, v in counts.items() if v
+    }:
+        return None
+    return _text(content | _ending(end, salts, is_all=not (counts.get("not_run") or counts.get("cancelled"))))
+
+
+def _ending(end: RunEnd, salts: Salts | None, *, is_all: bool) -> dict[str, Any]:
+    is_over = end.exit_code is not None and is_all
+    return {
         "wall_seconds": end.wall_seconds,
         "cpu_seconds": end.cpu_seconds,
         "exit_code": end.exit_code,
         "overshoot": end.overshoot,
         **({"salts": salts.model_dump()} if salts is not None and is_over else {}),
     }
+
+
+def _text(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, indent=2).encode() + b"\n"
 
 

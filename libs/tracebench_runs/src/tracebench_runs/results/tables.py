@@ -125,6 +125,11 @@ class TableWriter:
         self.complete()
         self._write(end, durable=True)
 
+    def forget(self) -> None:
+        """Let go of the rows: a run may have 100,000, and what comes after its tables needs memory, too."""
+        self._rows.clear()
+        self._unread, self._is_read = iter(()), True
+
     def _read(self, until: float = math.inf) -> None:
         while not self._is_read and self._clock() < until:
             job, group = next(self._unread, (None, None))

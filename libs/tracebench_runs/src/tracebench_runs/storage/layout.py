@@ -262,6 +262,9 @@ class RunLayout:
 
     def job_folders(self) -> Iterator[JobLayout]:
         """Yield the job folders that exist, by name."""
+        return map(self.job, self.job_ids())
+
+    def job_ids(self) -> Iterator[str]:
+        """Yield the names of the job folders that exist, in order: the ids of jobs."""
         if self.jobs.is_dir():
-            for name in sorted(e.name for e in os.scandir(self.jobs) if e.is_dir()):
-                yield self.job(name)
+            yield from sorted(entry.name for entry in os.scandir(self.jobs) if entry.is_dir())

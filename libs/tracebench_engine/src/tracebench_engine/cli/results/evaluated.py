@@ -22,8 +22,8 @@ SCORE = "score"
 
 def is_evaluated(run: Run) -> bool:
     """Tell whether a run measures given candidates and optimises nothing."""
-    from tracebench_engine.api.given import GIVEN
     from tracebench_engine.api.records import iter_job_lines
+    from tracebench_engine.api.verdicts import GIVEN
 
     if GIVEN.encode() not in next(iter(iter_job_lines(run.layout)), b""):  # of most runs, no further job need be read
         return False
