@@ -45,7 +45,7 @@ def test_jobs_say_what_they_ran_with_and_a_resume_tells_what_has_changed(
 
 @pytest.mark.parametrize("moment", [0.3, 0.6, 1.0])
 def test_an_interrupt_at_once_is_no_traceback(tmp_path: Path, moment: float) -> None:
-    program = "from tracebench_engine.cli.app import program; print(flush=True); program()"
+    program = "import tracebench_engine.cli.app\nfrom tracebench_engine.cli.entry import program; print(flush=True); program()"
     command = [sys.executable, "-c", program, "run", "--task", "internal:numeric_param", "--runs-dir", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
