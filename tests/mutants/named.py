@@ -59,8 +59,9 @@ class Verdict:
 
 def changed_since(ref: str) -> dict[str, set[int]]:
     """Return the lines that the working tree has otherwise than where it left a commit, by module; added files whole."""
+    below = [f":(glob){kind}/**" for kind in SOURCES]  # else git takes a `*` for the name of a file, and finds none
     diff = subprocess.run(
-        ["git", "diff", "--unified=0", "--no-renames", "--no-color", "--no-ext-diff", "--merge-base", ref, "--", *SOURCES],
+        ["git", "diff", "--unified=0", "--no-renames", "--no-color", "--no-ext-diff", "--merge-base", ref, "--", *below],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     lines: dict[str, set[int]] = {}
