@@ -9,6 +9,7 @@ import pytest
 from tracebench_autoresearch.history.drawing import render
 from tracebench_autoresearch.history.progress import points, progress
 from tracebench_autoresearch.history.reading import Experiment, History
+from tracebench_autoresearch.history.table import rows
 from tracebench_core.errors import UsageError
 
 TRIED = (
@@ -76,3 +77,11 @@ def test_it_is_written_as_data_and_drawn_where_the_library_is_here() -> None:
         render(progress(history()), ".gif")
     pytest.importorskip("vl_convert", reason="vl-convert-python is not installed")
     assert "a larger rate" in render(progress(history()), ".svg").decode()
+
+
+def test_a_row_names_an_experiment_by_the_beginning_of_its_commit() -> None:
+    found = [*rows(history(), {"c1": "0123456789abcdef"})]
+
+    assert [row[0] for row in found] == ["c0", "0123456789", "c2", "c3", "c4", "c5"]
+    assert [row[1:3] for row in found[:2]] == [("3.100000", "2"), ("2.500000", "1")]
+    assert (found[3][1], found[3][4]) == ("-", "crashed")

@@ -13,7 +13,7 @@ from tracebench_core.errors import ConfigError
 from tracebench_engine.api import evaluate_task
 from tracebench_hfqa.families import find_family
 from tracebench_hfqa.families.family import Fields, RowError
-from tracebench_hfqa.scripted.dialogue import MOST_CALLS, calls_in
+from tracebench_hfqa.scripted.dialogue import MOST_CALLS, MOST_STARTS, calls_in
 from tracebench_hfqa.scripted.environment import Tool, ToolError, call
 from tracebench_testing.fake_model import FakeModel
 
@@ -184,3 +184,9 @@ def test_no_other_program_leads_a_dialogue_and_no_dialogue_another_task() -> Non
     for task, program in (("hf:tool_use", "instructions"), ("hf:gsm8k", "tools")):
         with pytest.raises(ConfigError, match=r"gives none"):
             evaluate_task(task, eval_kwargs={"program": program})
+
+
+@pytest.mark.parametrize(("before", "made"), [(MOST_STARTS - 1, ["a"]), (MOST_STARTS, None)])
+def test_a_call_is_looked_for_in_so_many_places_and_no_more(before: int, made: list[str] | None) -> None:
+    found = calls_in('{"' * before + '{"tool": "a"}')
+    assert (None if found is None else [each.tool for each in found]) == made

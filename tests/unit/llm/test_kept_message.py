@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from tracebench_gateway.server.providers.pieces import kept_message
+from tracebench_gateway.server.providers.pieces import StreamedMessage, kept_message
 
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
 
@@ -43,3 +44,25 @@ def test_forms_of_a_message(message: dict[str, Any], kept: dict[str, Any]) -> No
 def test_what_is_no_message(message: dict[str, Any]) -> None:
     with pytest.raises((TypeError, AttributeError)):
         kept_message(message)
+
+
+def test_the_pieces_of_a_message_make_the_whole_one_thoughts_and_refusals_included() -> None:
+    message, passed_on = StreamedMessage(), []
+
+    async def collect() -> None:
+        async def keep(delta: dict[str, Any]) -> None:
+            passed_on.append(delta)
+
+        for piece in (
+            {"role": "assistant"},
+            {"reasoning_content": "h"},
+            {"reasoning_content": "m", "content": "o"},
+            {"content": "ne"},
+            {"refusal": "no"},
+        ):
+            await message.add(piece, keep)
+
+    asyncio.run(collect())
+    assert message.whole() == {"role": "assistant", "content": "one", "reasoning_content": "hm", "refusal": "no"}
+    assert message.text == "one"
+    assert len(passed_on) == 4  # a role alone says nothing

@@ -79,3 +79,11 @@ def test_a_command_of_a_plugin_is_told_with_what_installs_it_whole() -> None:
         )
     assert from_checkout("report") is None
     assert typed("pip install 'tracebench-engine[report]'").endswith("'tracebench-engine[report]'")
+
+
+def test_without_a_checkout_a_plugin_is_an_extra_of_the_bench_or_one_of_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracebench_core.plugins.installing.checkout", lambda: None)
+
+    extra = 'pip install "tracebench-engine[terminal-bench]"'
+    assert install_hint("terminal_bench") == (extra if is_here("tracebench-engine") else "trace-bench plugins")
+    assert install_hint("nobodys_own") == "trace-bench plugins"

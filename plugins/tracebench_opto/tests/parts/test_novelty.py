@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracebench_core.specs import Values
-from tracebench_opto.parts.novelty import EmbeddedDistance, Net, edit_distance
+from tracebench_opto.parts.novelty import EmbeddedDistance, Net, _edited_share, edit_distance
 
 
 def at(*places: float) -> list[Values]:
@@ -68,3 +68,16 @@ def test_an_embedding_is_asked_once_for_each_candidate() -> None:
     assert distance({"x": "ab"}, {"x": "abcde"}) == 3.0
     assert distance({"x": "abcde"}, {"x": "ab"}) == 3.0
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "share"),
+    [
+        (["x"], ["y"], 1.0),
+        (["x", "same"], ["y", "same"], 0.5),
+        (["same", "x"], ["same", "y"], 0.5),
+        (["x"], ["x"], 0.5),
+    ],
+)
+def test_the_first_token_counts_like_any_other(a: list[str], b: list[str], share: float) -> None:
+    assert _edited_share(a, b) == share  # of what is alike throughout, one token: blanks may differ
