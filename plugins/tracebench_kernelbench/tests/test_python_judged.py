@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_kernelbench.modules import stepping
 from tracebench_kernelbench.modules.backends import (
     BACKENDS,
     CPP,
@@ -343,3 +344,20 @@ def test_what_is_called_from_pytorch_is_compiled_before_its_session(shift: str, 
 
     assert verdict.correct == (not words), verdict.text
     assert words in verdict.text
+
+
+@pytest.mark.heavy("torch")
+def test_a_module_is_weighed_and_a_heavy_one_has_a_wider_noise(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """384 x 384 weights and 384 of a bias, of four bytes each."""
+    weight = 4 * (384 * 384 + 384)
+    noises = []
+    for large in (weight, weight - 1):
+        monkeypatch.setattr(stepping, "LARGE", large)
+        verdict = judge_python(ModuleExercise(MODULE, TORCH), HONEST["itself"], sandbox, EFFORT)
+        assert verdict.correct, verdict.text
+        noises.append(verdict.metrics["noise"])
+
+    assert noises[1] >= stepping.LARGE_NOISE
+    assert noises[0] < noises[1] or noises[0] > stepping.LARGE_NOISE, "a busy machine"

@@ -25,7 +25,7 @@ from tracebench_kernelbench.modules.memory import (
     say,
     told,
 )
-from tracebench_kernelbench.modules.stepping import judge_python, timing_of
+from tracebench_kernelbench.modules.stepping import LARGE_NOISE, judge_python, timing_of
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_kernelbench.timing import LEAST_NOISE, Timing, compare, compare_afresh
@@ -49,6 +49,15 @@ def test_work_done_so_often_is_worth_as_much_less(times: int) -> None:
     assert 1 / (1 + timing.noise) <= timing.raw * times <= 1 + timing.noise
     assert timing.score == (1.0 if times == 1 else timing.raw)
     assert timing.noise < 0.1
+
+
+def test_what_pages_are_worth_to_a_module_that_reads_memory_lies_within_its_noise() -> None:
+    """The ratios of one of 330 MB to itself."""
+    for ratio in (1.142, 1.146, 1.045, 1.143, 1.028):
+        recorded = [turns(70e-3, 70e-3 / ratio)]
+        assert timing_of(recorded, IDLE, least=LARGE_NOISE).score == 1.0
+    assert timing_of([turns(70e-3, 70e-3 / 1.142)], IDLE).score > 1.1, "it would have counted"
+    assert timing_of([turns(70e-3, 35e-3)], IDLE, least=LARGE_NOISE).score > 1.9
 
 
 def test_what_a_lighter_handing_over_gains_lies_within_the_noise() -> None:

@@ -81,6 +81,14 @@ class Exercise(Protocol):
         """
         ...
 
+    def weigh(self, reference: Session) -> int:
+        """Return the bytes of a trusted session's weights.
+
+        Raises:
+            NotMeasured: when it does not tell.
+        """
+        ...
+
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """Return the inputs of a seed, drawn here or in a trusted session; `wide` says that they may be widened (`inputs`)."""
         ...
@@ -184,6 +192,10 @@ class OwnExercise:
     def halve(self, reference: Session, *, half: bool) -> None:
         """See `Exercise`."""
 
+    def weigh(self, reference: Session) -> int:
+        """See `Exercise`."""
+        return 0
+
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""
         return self.problem.draw(seed)
@@ -262,6 +274,10 @@ class ModuleExercise:
     def halve(self, reference: Session, *, half: bool) -> None:
         """See `Exercise`."""
         asked(reference.call(half, entry="_judge_halve"))
+
+    def weigh(self, reference: Session) -> int:
+        """See `Exercise`."""
+        return int(asked(reference.call(entry="_judge_weigh")))
 
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""

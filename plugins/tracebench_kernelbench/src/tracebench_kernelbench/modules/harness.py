@@ -163,6 +163,9 @@ def _judge_prebuilt(name, *_args, **_options):
 _SOURCE = """
 _judge_whole = []
 
+def _judge_weigh():
+    return sum(held.numel() * held.element_size() for held in [*_judge_model.parameters(), *_judge_model.buffers()])
+
 def _judge_halve(half):
     with torch.no_grad():
         for weights, whole in _judge_whole:

@@ -43,6 +43,9 @@ MEMORY_MB = 16_384
 """Of address space, most of which PyTorch's libraries take without using it."""
 LEAST_NOISE = 0.05
 """What two processes may differ by that run one source, for where each of them puts what it makes."""
+LARGE, LARGE_NOISE = 256 << 20, 0.2
+"""The same for a module whose weights take more bytes than that: one of 330 MB came out at up to 1.15 against itself, time after time, for
+it does little but read memory, and the pages that a process happens to be given are worth more there than a kernel's last tenth."""
 LEAST_MULTIPLE = 4
 """A reference must take so many times as long as a call without work."""
 
@@ -81,6 +84,7 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
         with exercise.open_reference(sandbox, lasting) as desk, exercise.open_reference(sandbox, lasting) as reference:
             wide = _probe(exercise, desk, reference)
             tolerance, _ = _strictness(exercise, desk, reference, wide=wide)
+            least = LARGE_NOISE if exercise.weigh(reference) > LARGE else LEAST_NOISE
             built = exercise.build(sandbox, source, effort.compile_seconds)
             if built.words:
                 return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
@@ -95,9 +99,8 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
                 if isinstance(turns, Verdict):
                     return turns
                 spent.append(turns)
-            return _good(
-                exercise, source, timing_of(spent, idle) if exercise.backend.timed else None, sum(map(len, spent))
-            )
+            timing = timing_of(spent, idle, least=least) if exercise.backend.timed else None
+            return _good(exercise, source, timing, sum(map(len, spent)))
 
 
 def tells_half(exercise: Exercise, sandbox: Sandbox) -> bool:
@@ -250,8 +253,11 @@ def _idle(exercise: Exercise, reference: Session, inputs: Sequence[Any], turn: i
     return _seconds(outcome)
 
 
-def timing_of(spent: Sequence[Sequence[tuple[float, float]]], idle: Sequence[float]) -> Timing:
-    """Compare the seconds of reference and candidate by turns, in each session, told apart no better than by what calls without work take.
+def timing_of(
+    spent: Sequence[Sequence[tuple[float, float]]], idle: Sequence[float], *, least: float = LEAST_NOISE
+) -> Timing:
+    """Compare the seconds of reference and candidate by turns, in each session, told apart no better than by what calls without work take,
+    nor by `least`, a share.
 
     Raises:
         NotMeasured: when the reference's work is not well above that, or the clock stands still while a call is made.
@@ -267,8 +273,8 @@ def timing_of(spent: Sequence[Sequence[tuple[float, float]]], idle: Sequence[flo
             retry=False,
         )
     if len(taken) > 1:
-        return compare_afresh(taken, handing=handing, least=LEAST_NOISE)
-    return compare(*zip(*taken[0], strict=True), handing=handing, least=LEAST_NOISE)
+        return compare_afresh(taken, handing=handing, least=least)
+    return compare(*zip(*taken[0], strict=True), handing=handing, least=least)
 
 
 def _seconds(outcome: Outcome) -> float:
