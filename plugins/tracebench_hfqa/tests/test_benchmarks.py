@@ -48,6 +48,12 @@ def test_gpqa_s_right_option_stands_at_every_letter_and_always_at_the_same() -> 
     assert max(counts.values()) < 140  # of 400, where chance gives 100 each
 
 
+@pytest.mark.parametrize("document", ["text", 3, None, [1, 2], [{"question": "q"}, "q"], {"data": [["q"]]}])
+def test_a_document_that_holds_no_rows_is_refused(document: object) -> None:
+    with pytest.raises(RowError):
+        rows_of(document)
+
+
 def test_subtasks_that_are_configs_are_read_from_folders_of_their_name(tmp_path: Path) -> None:
     (tmp_path / "bbh").mkdir()
     rows = [{"input": f"not {i} is", "target": "True"} for i in range(30)]

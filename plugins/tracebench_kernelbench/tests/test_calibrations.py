@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,13 @@ def test_the_plain_kernel_in_c_is_one_for_numba(name: str) -> None:
 def test_c_that_is_not_understood_is_refused_and_not_guessed_at(body: str) -> None:
     with pytest.raises(UntranslatableError):
         loops_of(f"void kernel(const float* x, float* out) {{ {body} }}")
+
+
+@pytest.mark.parametrize(("size", "copied"), [("sizeof kept", True), ("16", False), ("sizeof x", False), ("-4", False)])
+def test_an_array_is_copied_by_its_own_size_and_by_no_other(size: str, copied: bool) -> None:
+    copies = f"float kept[4]; kept[0] = x[0]; memcpy(out, kept, {size});"
+    with nullcontext() if copied else pytest.raises(UntranslatableError):
+        assert "out[:4] = kept[:4]" in loops_of(f"void kernel(const float* x, float* out) {{ {copies} }}")
 
 
 def test_every_task_of_our_own_is_compared_with_multiples_of_its_work() -> None:
