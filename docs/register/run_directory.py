@@ -208,6 +208,7 @@ FILES = (
     File("jobs/*/scoring.jsonl", "what a scoring that is not over yet has measured", "JSON Lines", "aside"),
     File("jobs/*/stdout.log", "what the job printed, if anything", "text", "aside"),
     File("attempts/*", "earlier attempts at jobs, whole", "any", "primary"),
+    File("incoming/*", "what jobs on other machines write, until they have ended", "any", "aside"),
     File("results.csv", "one line per job", "CSV", "derived", columns=rows.COLUMNS),
     File("leaderboard.csv", "one line per trainer and task", "CSV", "derived", columns=leaderboard.COLUMNS),
     File("summary.json", "counts, use and spending", "JSON", "derived", "summary", Summary),

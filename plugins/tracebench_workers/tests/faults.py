@@ -1,11 +1,12 @@
 """Random faults to runs on three workers, and the laws that hold after them.
 
-    python -m plugins.tracebench_workers.tests.faults --faults 200
+    python -m plugins.tracebench_workers.tests.faults --faults 200 --log faults.jsonl
+    python -m plugins.tracebench_workers.tests.faults --table faults.jsonl
 
-Each round is one run of real processes. Faults befall it until it has ended: kill -9 of a worker, the runner, the gateway;
-SIGSTOP for ten seconds; connections cut in the middle of whatever passes, or silent for a while; a cancel of the run.
-What ended before its time is resumed, by workers or on this machine alone. Then each job has one end, none was started
-again without a word, the files are sound, and nothing is left running.
+Each round is one run of real processes, with files in a shared folder or streamed. Faults befall it until it has ended: see
+`FAULTS`. What ended before its time is resumed, by workers or on this machine alone. Then each job has one end, none was started
+again and no call of a model was made again without a word, the files are sound, and nothing is left running. `--table` counts
+the faults of such logs.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from plugins.tracebench_workers.tests.proxy import Proxy
 from plugins.tracebench_workers.tests.world import World, is_there
 
-JOBS = 10
+JOBS = 14
+CALLS = 4
+"""Of a model, of one attempt at a job, at most."""
 PATIENCE = 1200.0
 """Seconds for what takes a few, on a machine that may have any load."""
 TRAINER = """
@@ -51,9 +56,25 @@ mode: stub
 budget: {{llm_calls: 4}}
 max_workers: 3
 executor: workers
-plugins: {{options: {{workers: {{listen: "127.0.0.1:{port}", reach: "127.0.0.1:{reach}", ticket: ticket, lease: 4}}}}}}
+plugins: {{options: {{workers: {{files: {files}, listen: "127.0.0.1:{port}", reach: "127.0.0.1:{reach}", ticket: ticket, lease: 6}}}}}}
 """
-FAULTS = ("worker", "runner", "gateway", "stop", "cut", "cut within", "silence", "cancel")
+FAULTS = {
+    "worker": "kill -9 of a worker",
+    "runner": "kill -9 of the run, then `resume`, on workers or on one machine alone",
+    "gateway": "kill -9 of the gateway",
+    "stop": "SIGSTOP of a worker's own process for 10 s",
+    "node held": "SIGSTOP of all processes of a worker for 10 s",
+    "node gone": "the same for good: no connection is closed",
+    "cut": "all connections cut at once",
+    "cut in files": "all cut within the next MiB, of which nearly all is files where these are streamed",
+    "cut in words": "all cut within the next 3,000 bytes: orders, ends, signs of life",
+    "cut in a call": "a new connection cut after its handshake: a call of a model, seldom a worker that joins",
+    "silence": "nothing passes for 1 or 10 s, no connection is closed",
+    "cancel": "`cancel` of the run, then `resume`",
+}
+HERE = ("runner", "gateway", "cancel")
+"""Those that befall a run on one machine, too."""
+MARK = "FAULTS_WORKER"
 
 
 class Round:
@@ -69,8 +90,11 @@ class Round:
         self.proxy = Proxy(port)
         (folder / "asks.py").write_text(TRAINER)
         seeds = [*range(1, JOBS // 2 + 1)]
-        (folder / "run.yaml").write_text(CONFIG.format(seeds=seeds, port=port, reach=self.proxy.port))
+        self.files = chance.choice(("shared", "streamed"))
+        config = CONFIG.format(seeds=seeds, port=port, reach=self.proxy.port, files=self.files)
+        (folder / "run.yaml").write_text(config)
         self.workers: list[subprocess.Popen[str]] = []
+        self.frozen: set[int] = set()
         self.executor = "workers"
         self.befell: list[str] = []
         self.told: list[str] = []
@@ -86,13 +110,13 @@ class Round:
         time.sleep(self.chance.uniform(0.0, 2.0))
         if self.run.poll() is not None:
             return
-        what = self.chance.choice(FAULTS if self.executor == "workers" else ("runner", "gateway", "cancel"))
-        there = [worker for worker in self.workers if worker.poll() is None]
-        if (what in {"worker", "stop"} and not there) or (what == "gateway" and not self._gateways()):
+        what = self.chance.choice([*FAULTS] if self.executor == "workers" else HERE)
+        of_workers = {"worker", "stop", "node held", "node gone"}
+        if (what in of_workers and not self._there()) or (what == "gateway" and not self._gateways()):
             return
         self.befell.append(what)
-        if what in {"worker", "stop"}:
-            self._hit(self.chance.choice(there), what)
+        if what in of_workers:
+            self._hit(self.chance.choice(self._there()), what)
         elif what == "gateway":
             for pid in self._gateways():
                 with suppress(ProcessLookupError):
@@ -101,8 +125,11 @@ class Round:
             self._end_run(what)
         elif what == "silence":
             self.proxy.swallow(self.chance.choice((1.0, 10.0)))
+        elif what == "cut in a call":
+            self._cut_in_a_call()
         else:
-            self.proxy.cut(self.chance.randrange(1, 1 << 20) if what == "cut within" else 0)
+            most = {"cut in files": 1 << 20, "cut in words": 3000}.get(what, 0)
+            self.proxy.cut(self.chance.randrange(1, most) if most else 0)
 
     def conclude(self) -> None:
         """Let the run end, and hold it to its laws."""
@@ -121,6 +148,9 @@ class Round:
 
     def close(self) -> None:
         """Leave nothing."""
+        for pid in self.frozen:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.proxy.close()
         self.world.close()
 
@@ -144,14 +174,56 @@ class Round:
         starts = Counter(line.split()[0] for line in begun if line)
         stops = sum(what in {"runner", "cancel"} or what.startswith("rc") for what in self.befell)
         assert sum(starts.values()) - len(starts) <= again + stops * 3, f"started again without a word: {starts}"
+        told = json.loads((self.run_dir / "summary.json").read_text())
+        calls = told["spent"]["total"]["llm_calls"] - told["usage"]["total"]["llm_calls"]
+        assert 0 <= calls <= CALLS * (again + stops * 3), f"{calls} calls are paid for again without a word"
+        assert calls == 0 or any(self.run_dir.glob("attempts/*")) or again or stops, "what was paid again is not kept"
         checked = self.world.asked("fsck", "runs/r")
         assert checked.returncode == 0, checked.stdout
         for worker in self.workers:
-            with suppress(subprocess.TimeoutExpired):
-                worker.wait(PATIENCE)
-        assert all(worker.poll() is not None for worker in self.workers), "a worker is left"
-        left = [int(line.split()[1]) for line in begun if line and is_there(int(line.split()[1]))]
-        assert not left, f"jobs are left: {left}"
+            if worker.pid not in self.frozen:
+                with suppress(subprocess.TimeoutExpired):
+                    worker.wait(PATIENCE)
+        lively = [worker for worker in self.workers if worker.pid not in self.frozen]
+        assert all(worker.poll() is not None for worker in lively), "a worker is left"
+        until = time.monotonic() + 60
+        while (left := self._left()) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert not left, f"processes are left: {left}"
+        assert not (self.run_dir / "incoming").exists() or not any((self.run_dir / "incoming").iterdir()), (
+            "files are left"
+        )
+
+    def _left(self) -> list[int]:
+        """Return what runs yet of the jobs and workers, but for those whose node is gone."""
+        begun = [line for line in (self.world.folder / "begun").read_text().split("\n") if line]
+        jobs = {int(line.split()[1]) for line in begun}
+        marked = {pid for number in range(len(self.workers)) for pid in self._tree(f"w{number}")}
+        return [pid for pid in (jobs | marked) - self.frozen if is_there(pid)]
+
+    def _tree(self, name: str) -> set[int]:
+        """Return all processes of a worker, those of its jobs and of what holds them included: they have its environment."""
+        mark = f"{MARK}={self.world.folder}/{name}".encode()
+        found = set()
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (place / "environ").read_bytes().split(b"\0"):
+                    found.add(int(place.name))
+        return found
+
+    def _there(self) -> list[subprocess.Popen[str]]:
+        return [worker for worker in self.workers if worker.poll() is None and worker.pid not in self.frozen]
+
+    def _cut_in_a_call(self) -> None:
+        """Wait for one: jobs that ask no model make none."""
+        before = self.proxy.ambushed
+        self.proxy.cut_the_next(self.chance.randrange(500, 2500))
+        until = time.monotonic() + 30
+        while self.run.poll() is None and self.proxy.ambushed == before and time.monotonic() < until:
+            self._keep_three()
+            time.sleep(0.1)
+        if self.proxy.ambushed == before:
+            self.befell[-1] = "no call came"
 
     def _begun(self) -> int:
         log = self.world.folder / "begun"
@@ -162,17 +234,28 @@ class Round:
 
     def _keep_three(self) -> None:
         if (self.world.folder / "ticket").exists():
-            there = [worker for worker in self.workers if worker.poll() is None]
-            for _ in range(3 - len(there)):
-                self.workers.append(self.world.worker(f"w{len(self.workers)}"))
+            for _ in range(3 - len(self._there())):
+                name = f"w{len(self.workers)}"
+                self.workers.append(self.world.worker(name, **{MARK: f"{self.world.folder}/{name}"}))
 
     def _hit(self, victim: subprocess.Popen[str], what: str) -> None:
         if what == "worker":
             victim.kill()
             return
-        victim.send_signal(signal.SIGSTOP)
+        pids = {victim.pid} if what == "stop" else self._tree(f"w{self.workers.index(victim)}")
+        for pid in pids:
+            self._signal(pid, signal.SIGSTOP)
+        if what == "node gone":
+            self.frozen |= pids
+            return
         time.sleep(10)
-        victim.send_signal(signal.SIGCONT)
+        for pid in pids:
+            self._signal(pid, signal.SIGCONT)
+
+    @staticmethod
+    def _signal(pid: int, signum: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signum)
 
     def _gateways(self) -> list[int]:
         children = Path(f"/proc/{self.run.pid}/task/{self.run.pid}/children")
@@ -189,7 +272,8 @@ class Round:
             return
         self.told.append(self.run.communicate(timeout=PATIENCE)[0])
         for worker in self.workers:
-            worker.wait(PATIENCE)
+            if worker.pid not in self.frozen:
+                worker.wait(PATIENCE)
         finished = self.ends()
         self.executor = self.chance.choice(("workers", "workers", "local"))
         (self.world.folder / "ticket").unlink(missing_ok=True)
@@ -197,31 +281,60 @@ class Round:
         self.befell.append(f"resumed by {self.executor}, {len(finished)} finished")
 
 
+def table(logs: Sequence[Path]) -> str:
+    """Return in Markdown how often each fault befell, by the lines of logs."""
+    rounds = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    counted = {
+        mode: Counter(f for r in rounds if r["files"] == mode for f in r["befell"]) for mode in ("shared", "streamed")
+    }
+    lines = ["| fault | files shared | files streamed |", "|---|---|---|"]
+    lines += [f"| {FAULTS[f]} | {counted['shared'][f]} | {counted['streamed'][f]} |" for f in FAULTS]
+    both = [sum(counted[mode][f] for f in FAULTS) for mode in counted]
+    broken = [f"seed {r['seed']}: {r['broke']}" for r in rounds if r["broke"]]
+    lines.append(f"| together {sum(both)} in {len(rounds)} runs of {JOBS} jobs | {both[0]} | {both[1]} |")
+    again = sum(r["again"] for r in rounds)
+    return "\n".join([*lines, "", f"Told as run again: {again}. Laws broken: {len(broken)}", *broken])
+
+
+def one_round(seed: int, faults: int) -> dict[str, Any]:
+    """Have a round, and return what befell it, and which law did not hold."""
+    broke = ""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        one = Round(Path(folder), random.Random(seed))
+        try:
+            for _ in range(faults):
+                one.befall()
+            one.conclude()
+        except AssertionError as err:
+            broke = str(err)
+        finally:
+            one.close()
+    again = sum(told.count("is run again") for told in one.told)
+    return {"seed": seed, "files": one.files, "befell": one.befell, "again": again, "broke": broke[-2000:]}
+
+
 def main() -> None:
     """Run rounds until so many faults have befallen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--each", type=int, default=6, help="faults of one run, at most")
+    parser.add_argument("--log", type=Path, default=Path("faults.jsonl"))
+    parser.add_argument("--table", type=Path, nargs="+")
     options = parser.parse_args()
-    counted: Counter[str] = Counter()
-    number = 0
-    while sum(counted[what] for what in FAULTS) < options.faults:
-        seed = options.seed + number
-        number += 1
-        with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-            one = Round(Path(folder), random.Random(seed))
-            try:
-                for _ in range(4):
-                    one.befall()
-                one.conclude()
-            except BaseException:
-                print(f"seed {seed} broke a law after {one.befell}", flush=True)
-                raise
-            finally:
-                one.close()
-            counted.update(one.befell)
-            print(f"seed {seed}: {', '.join(one.befell)}", flush=True)
-    print(f"{sum(counted[what] for what in FAULTS)} faults in {number} runs, no law broken: {dict(counted)}")
+    befell, seed, broken = 0, options.seed, 0
+    while not options.table and befell < options.faults:
+        found = one_round(seed, options.each)
+        befell, seed, broken = (
+            befell + sum(f in FAULTS for f in found["befell"]),
+            seed + 1,
+            broken + bool(found["broke"]),
+        )
+        with options.log.open("a") as log:
+            log.write(json.dumps(found) + "\n")
+        print(f"seed {found['seed']}: {', '.join(found['befell'])}{found['broke'] and ': LAW BROKEN'}", flush=True)
+    print(table(options.table or [options.log]))
+    raise SystemExit(1 if broken else 0)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ class Proxy:
         self._to = to
         self._writers: set[asyncio.StreamWriter] = set()
         self._left: int | None = None
+        self._ambush: int | None = None
+        self.ambushed = 0
+        """Connections that were cut because they were new."""
         self._is_open = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -23,6 +26,10 @@ class Proxy:
     def cut(self, after: int = 0) -> None:
         """End every connection, once so many bytes more have passed."""
         self._loop.call_soon_threadsafe(self._cut, after)
+
+    def cut_the_next(self, after: int) -> None:
+        """End the next connection that is opened once so many bytes of it have passed, and no other."""
+        self._loop.call_soon_threadsafe(setattr, self, "_ambush", after)
 
     def swallow(self, seconds: float) -> None:
         """Carry nothing for so long, with no connection ended."""
@@ -59,17 +66,23 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers |= {writer, there[1]}
-        await asyncio.gather(self._carry(reader, there[1]), self._carry(there[0], writer))
+        left, self._ambush = self._ambush, None
+        await asyncio.gather(self._carry(reader, there[1], left), self._carry(there[0], writer, None))
         self._writers -= {writer, there[1]}
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
         with suppress(OSError):
             while data := await reader.read(1 << 12):
                 await self._is_open.wait()
+                if most is not None:
+                    data, most = data[:most], most - len(data)
                 if self._left is not None:
                     data, self._left = data[: self._left], self._left - len(data)
                 writer.write(data)
                 await writer.drain()
                 if self._left is not None and self._left <= 0:
                     self._cut(0)
+                if most is not None and most <= 0:
+                    self.ambushed += 1
+                    break
         writer.transport.abort()

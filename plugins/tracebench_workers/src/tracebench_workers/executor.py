@@ -28,6 +28,8 @@ from tracebench_workers.hub import Given, Hub, Station, Told
 from tracebench_workers.options import Options, Serving
 from tracebench_workers.own import OwnWorkers
 from tracebench_workers.parcels import ParcelError, pack, unpack
+from tracebench_workers.refusing import refuse_what_stays
+from tracebench_workers.shared import Ground, NotSharedError
 from tracebench_workers.ticket import Ticket
 
 log = logging.getLogger(__name__)
@@ -82,6 +84,7 @@ class WorkersExecutor:
 
     def __init__(self) -> None:
         self._hub: Hub | None = None
+        self._ground: Ground | None = None
         self._placed: Placement | None = None
         self._options = Serving()
         self._stations: list[Station] = []
@@ -174,7 +177,8 @@ class WorkersExecutor:
             ):  # nobody has joined yet: this one waits, so that the last order's end is noticed without workers, too
                 again.append(order)
                 return True
-            self._give(order, min(free, key=lambda s: len(s.running) / s.slots))
+            job_id = order.job.job_id
+            self._give(order, min(free, key=lambda s: (job_id not in s.trained, len(s.running) / s.slots)))
         return True
 
     def _give(self, order: JobOrder, station: Station) -> None:
@@ -184,14 +188,17 @@ class WorkersExecutor:
         parcel = [*order.relatives]
         if order.phase == "train":
             layout.job(job_id).fresh()
-        else:
+        elif job_id not in station.trained:
             parcel.append(job_id)
+        station.trained.discard(job_id)
         if order.access is not None:
             address = urlsplit(order.access["base_url"])
             self._hub.gateway = (address.hostname or "127.0.0.1", address.port or 80)
         number = next(self._numbers)
-        words = {"order": order.model_dump_json(), "number": number}
-        body = pack(layout.jobs, parcel) if parcel else b""
+        words: dict[str, Any] = {"order": order.model_dump_json(), "number": number}
+        if station.shares:
+            words["copies"] = parcel
+        body = pack(layout.jobs, parcel) if parcel and not station.shares else b""
         self._hub.give(station, number, Given(order, words, body, order.limits.deadline))
         if job_id in self._cancelled:  # just now, from another thread
             self._hub.cancel(station, number)
@@ -206,7 +213,7 @@ class WorkersExecutor:
             else:
                 self._hear(hub, told)
         if taken:
-            self._ready.extend(self._files.map(_kept_end, taken))
+            self._ready.extend(self._files.map(self._kept_end, taken))
             if self._placed is not None:
                 self._placed.is_well()
         passed = min(time.monotonic() - began, TICK)
@@ -237,7 +244,32 @@ class WorkersExecutor:
             log.warning("worker %s tells an end that is late, or was told already: it is left out", station.name)
             return
         station.cancelled.discard(number)
+        if told.body and given.order.phase == "train":
+            station.trained.add(given.order.job.job_id)
         yield told, given.order
+
+    def _kept_end(self, taken: tuple[Told, JobOrder]) -> WorkerEnd:
+        """Keep the files of a job that has ended; several threads do, because each waits for the disk."""
+        told, order = taken
+        name = told.station.name
+        exit_: Any = told.words.get("exit")
+        detail = str(told.words.get("detail", ""))
+        if exit_ not in ENDS:
+            exit_, detail = "lost", f"worker {name} tells an end that there is not: {exit_!r:.80}"
+        if exit_ != "lost":
+            try:
+                if told.station.shares and self._ground is not None:
+                    self._ground.take(told.station.session, order.job.job_id)
+                else:
+                    unpack(told.body, RunLayout(Path(order.run_dir)).jobs, only=order.job.job_id)
+            except (ParcelError, NotSharedError) as err:
+                exit_, detail = "lost", f"its files did not arrive whole: {err}"
+            except OSError as err:
+                raise TraceBenchError(
+                    f"The files of job `{order.job.job_id}` cannot be kept here: {err.strerror or err}.",
+                    hint=f"df -h {quoted(order.run_dir)}",
+                ) from err
+        return WorkerEnd(order, exit_, detail)
 
     def _lose(self, hub: Hub, station: Station, why: str) -> None:
         log.warning("%s, and its %d jobs are lost", why, len(station.running))
@@ -271,9 +303,20 @@ class WorkersExecutor:
             return self._hub
         self._options = options = self.options(setting)
         plain = setting.model_copy(update={"environ": {}, "root": None, "run_dir": ""}).model_dump(mode="json")
-        hub = Hub(options, {"needs": needs_of(setting), "setting": plain, "lease": options.lease})
         stack = ExitStack()
         self._let_go = weakref.finalize(self, stack.close)
+        self._ground = _ground(setting, options, stack)
+        welcome = {
+            "needs": needs_of(setting),
+            "setting": plain,
+            "lease": options.lease,
+            "must_share": options.files == "shared",
+        }
+        try:
+            hub = Hub(options, welcome, self._ground)
+        except BaseException:
+            self._let_go()
+            raise
         try:
             if options.ticket or options.listen:
                 _tell_where(hub.ticket, _kept(hub.ticket, options, stack))
@@ -287,6 +330,21 @@ class WorkersExecutor:
         stack.callback(hub.close)  # before the others: workers that hear it end by themselves
         self._hub = hub
         return hub
+
+
+def _ground(setting: ExecutorSetting, options: Serving, stack: ExitStack) -> Ground | None:
+    """Make the folder that workers may see, unless files are to be streamed."""
+    if options.files == "streamed" or not setting.run_dir:
+        return None
+    try:
+        ground = Ground(Path(setting.run_dir))
+    except OSError as err:
+        raise TraceBenchError(
+            f"Workers cannot be given a folder in `{setting.run_dir}`: {err.strerror or err}.",
+            hint=f"df -h {quoted(setting.run_dir)}",
+        ) from err
+    stack.callback(ground.close)
+    return ground
 
 
 def _kept(ticket: Ticket, options: Serving, stack: ExitStack) -> Path:
@@ -319,54 +377,10 @@ def _news(hub: Hub) -> Iterator[Told]:
         return
 
 
-def _kept_end(taken: tuple[Told, JobOrder]) -> WorkerEnd:
-    """Keep the files of a job that has ended; several threads do, because each waits for the disk."""
-    told, order = taken
-    name = told.station.name
-    exit_: Any = told.words.get("exit")
-    detail = str(told.words.get("detail", ""))
-    if exit_ not in ENDS:
-        exit_, detail = "lost", f"worker {name} tells an end that there is not: {exit_!r:.80}"
-    if exit_ != "lost":
-        try:
-            unpack(told.body, RunLayout(Path(order.run_dir)).jobs, only=order.job.job_id)
-        except ParcelError as err:
-            exit_, detail = "lost", f"its files did not arrive whole: {err}"
-        except OSError as err:
-            raise TraceBenchError(
-                f"The files of job `{order.job.job_id}` cannot be kept here: {err.strerror or err}.",
-                hint=f"df -h {quoted(order.run_dir)}",
-            ) from err
-    return WorkerEnd(order, exit_, detail)
-
-
 def patience(lease: float, station: Station) -> float:
     """Return the seconds of silence after which a worker is given up: its lease, or as long as its jobs may take to end by then."""
     grace = max((given.order.grace for given in station.running.values()), default=0.0)
     return max(lease, FENCE * lease + grace + KILL)
-
-
-def refuse_what_stays(order: JobOrder, *, is_elsewhere: bool) -> None:
-    """Refuse an order that stands on what only the run's own machine has.
-
-    Raises:
-        TraceBenchError: in words.
-    """
-    task = f"Task `{order.job.task_id}`"
-    if order.environments is not None:
-        raise TraceBenchError(
-            f"{task} or a model of this run lives in an environment, and workers have none.", hint="-o executor=local"
-        )
-    if order.limits.counter is not None:
-        raise TraceBenchError(
-            "`run_budget.evaluations` is counted in a file of the run's own machine, which workers do not see.",
-            hint="cap each job instead: budget.evaluations, or -o executor=local",
-        )
-    if is_elsewhere and order.access is not None and order.budget.seconds is not None:
-        raise TraceBenchError(
-            "`budget.seconds` is kept by the gateway's clock, and a worker on another machine has another one.",
-            hint="cap calls, tokens or USD instead, or set job_timeout",
-        )
 
 
 def _keep(path: Path, text: str) -> None:

@@ -17,6 +17,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.specs import JobOrder
 from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Ear, Message, Post, Streams, pump, send
 from tracebench_workers.options import Serving
+from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, new_token, serving
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,10 @@ class Station:
     silence: float = 0.0
     """Seconds waited since its last word."""
     is_gone: bool = False
+    shares: bool = False
+    """Whether it writes where the run sees it."""
+    trained: set[str] = field(default_factory=set)
+    """Jobs whose files it still has, since it sent them after their training."""
 
 
 class Told(NamedTuple):
@@ -74,8 +79,8 @@ class Told(NamedTuple):
 class Hub:
     """Lets workers in, and carries orders and ends; who does what is decided elsewhere."""
 
-    def __init__(self, options: Serving, welcome: dict[str, Any]) -> None:
-        """Listen. `welcome` is told to each that knocks: what it needs, and what it is to do.
+    def __init__(self, options: Serving, welcome: dict[str, Any], ground: Ground | None = None) -> None:
+        """Listen. `welcome` is told to each that knocks: what it needs, and what it is to do; `ground`: a folder that it may see.
 
         Raises:
             UsageError: when the address cannot be had.
@@ -83,7 +88,9 @@ class Hub:
         self.told: queue.SimpleQueue[Told] = queue.SimpleQueue()
         self.gateway: tuple[str, int] | None = None
         """The run's gateway; workers reach nothing else through here."""
-        self._welcome = welcome
+        self._ground = ground
+        self._demands_shared = options.files == "shared"
+        self._welcome = {**welcome, "folder": ground.offer() if ground is not None else None}
         self._stations: dict[str, Station] = {}
         self._token = new_token()
         context, pinned = serving()
@@ -217,6 +224,11 @@ class Hub:
             station = Station(
                 str(hello["session"]), str(hello["name"]), int(hello["slots"]), str(hello["boot"]), str(hello["host"])
             )
+            station.shares = await self._is_shared_with(station.session, answer[0])
+            if self._demands_shared and not station.shares:
+                log.warning("worker %s is not let in: the run directory is not shared with it", station.name)
+                send(writer, {"over": "it says that it sees the folder of the run, and what it writes is not there"})
+                return
             self._stations[station.session] = station
             self.told.put(Told("joined", station, hello))
         elif station is None or station.is_gone:
@@ -236,6 +248,12 @@ class Hub:
             post.close()
             if station.post is post:
                 station.post = None
+
+    async def _is_shared_with(self, session: str, answer: dict[str, Any]) -> bool:
+        seen = answer.get("seen")
+        if self._ground is None or not isinstance(seen, str):
+            return False
+        return await asyncio.to_thread(self._ground.is_seen_by, session, seen)
 
     async def _hear(self, station: Station, reader: asyncio.StreamReader, post: Post) -> None:
         told = 0.0

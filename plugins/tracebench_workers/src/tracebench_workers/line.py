@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from tracebench_workers.frames import BEATS, FENCE, Ear, NotTheRunError, Post, connect, pump, send
 from tracebench_workers.ticket import Ticket
+from tracebench_workers.waking import Wake
 
 AGAIN = 0.2
 """Seconds between two attempts to reach the run."""
@@ -33,8 +34,8 @@ Ending = Literal["over", "refused", "absent", "told"]
 class Listener(Protocol):
     """Whoever is at work here; called in the line's thread, and only `check` may take its time."""
 
-    def check(self, welcome: dict[str, Any]) -> str:
-        """Take the run's welcome; return what is lacking here, nothing when all is there."""
+    def check(self, welcome: dict[str, Any]) -> dict[str, Any]:
+        """Take the run's welcome; return the words of the answer: what is lacking here, or that all is there."""
         ...
 
     def cancel(self, number: int) -> None:
@@ -51,6 +52,8 @@ class Line:
 
     def __init__(self, ticket: Ticket, hello: dict[str, Any], listener: Listener) -> None:
         self.heard: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self.wake = Wake()
+        """Set with each order that is heard."""
         self.port = 0
         """Of the gateway, on the loopback of this machine."""
         self._ticket = ticket
@@ -154,9 +157,9 @@ class Line:
         while (message := await ear.hear()) is not None:
             words, body = message
             if "needs" in words:
-                lacks = await asyncio.to_thread(self._listener.check, words)
-                post.send({"lacks": lacks} if lacks else {"fits": True})
-                if lacks:
+                answer = await asyncio.to_thread(self._listener.check, words)
+                post.send(answer)
+                if lacks := answer.get("lacks"):
                     await post.flush()
                     self._end(lacks, "refused")
                     break
@@ -181,6 +184,7 @@ class Line:
         elif "number" in words and words["number"] not in self._has:
             self._has.add(words["number"])
             self.heard.put(Order(words, body))
+            self.wake.set()
         elif "cancel" in words:
             self._listener.cancel(words["cancel"])
         elif "ack" in words:

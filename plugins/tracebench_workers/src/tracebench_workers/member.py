@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from tracebench_core.contracts import Executor
+from tracebench_core.contracts import Executor, JobEnd
 from tracebench_core.specs import ExecutorSetting, JobOrder
 from tracebench_engine.api import load_ref, open_host
 from tracebench_engine.api.executors import job_environ
@@ -23,12 +23,14 @@ from tracebench_workers.fitting import boot, lacking
 from tracebench_workers.line import Ending, Line, Order
 from tracebench_workers.parcels import OWN_FAULTS, ParcelError, pack, unpack
 from tracebench_workers.sandboxes import Sandboxes
+from tracebench_workers.shared import Corner, NotSharedError
 from tracebench_workers.ticket import Ticket
+from tracebench_workers.waking import Awake
 
 MOMENT = 0.05
-"""Seconds that a free place waits for an order before this machine's executor looks after its jobs again."""
+"""Seconds between two looks whether the run has let this worker in."""
 IDLE = 0.5
-"""The same where no job runs here, and there is nothing to look after: an order that comes is taken at once."""
+"""Seconds between two looks whether the run is over, where no job runs here; an order that comes is taken at once."""
 
 
 class OnePhase(JobOrder):
@@ -55,9 +57,11 @@ class Member:
         self._folder = folder
         self._jobs = jobs
         self._setting: ExecutorSetting | None = None
+        self._session = session or uuid.uuid4().hex
+        self._corner: Corner | None = None
         hello = {
             "kind": "worker",
-            "session": session or uuid.uuid4().hex,
+            "session": self._session,
             "name": name or f"{socket.gethostname()}-{os.getpid()}",
             "slots": jobs,
             "boot": boot(),
@@ -65,6 +69,8 @@ class Member:
         }
         self._line = Line(ticket, hello, self)
         self._numbers: dict[str, int] = {}
+        self._shared: set[int] = set()
+        """Orders whose files go where the run sees them."""
         self._cancelled: set[int] = set()
         self._local: Executor | None = None
         self._over = ""
@@ -88,6 +94,9 @@ class Member:
             except BaseException as err:
                 self._line.leave(f"it broke, {type(err).__name__}: {err}")
                 raise
+            finally:
+                if self._corner is not None:
+                    self._corner.close()
         return Left(self._over, self._ending)
 
     def stop(self, why: str) -> None:
@@ -100,7 +109,7 @@ class Member:
             signal.signal(asked, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    def check(self, welcome: dict[str, Any]) -> str:
+    def check(self, welcome: dict[str, Any]) -> dict[str, Any]:
         """See `Listener`."""
         setting = ExecutorSetting.model_validate(welcome["setting"])
         update = {
@@ -109,7 +118,23 @@ class Member:
             "environ": job_environ(self._folder),
         }
         self._setting = setting.model_copy(update=update)
-        return lacking(welcome["needs"], self._setting)
+        if lacks := lacking(welcome["needs"], self._setting):
+            return {"lacks": lacks}
+        return self._met(welcome.get("folder"), must=bool(welcome.get("must_share")))
+
+    def _met(self, offer: dict[str, str] | None, *, must: bool) -> dict[str, Any]:
+        if offer is None:
+            return {"fits": True}
+        try:
+            self._corner = Corner(offer, self._session)
+        except NotSharedError as err:
+            mend = "mount it here under that path, or start the run with `files: auto`"
+            return (
+                {"lacks": f"the run directory is not shared with this machine: {err}; {mend}"}
+                if must
+                else {"fits": True}
+            )
+        return {"fits": True, "seen": self._corner.proof}
 
     def cancel(self, number: int) -> None:
         """See `Listener`."""
@@ -127,29 +152,40 @@ class Member:
     def _serve(self, setting: ExecutorSetting, here: Path) -> None:
         jobs = Path(setting.run_dir, "jobs")
         jobs.mkdir(parents=True)
-        self._local = load_ref(open_host().component("executor", "local").loader, owner="local")()
+        build = load_ref(open_host().component("executor", "local").loader, owner="local")
+        self._local = local = build(Awake(self._line.wake))
         with Sandboxes(here, root=self._root, plugins=setting.plugins) as sandboxes:
-            ends = self._local.run(self._orders(jobs, sandboxes), setting=setting)
+            ends = local.run(self._orders(jobs, sandboxes), setting=setting)
             try:
                 for end in ends:
-                    job_id = end.order.job.job_id
-                    number = self._numbers.pop(job_id)
-                    is_lost = end.exit == "lost" or sandboxes.has_died(job_id)
-                    parcel, exit_, detail = b"", "lost", end.detail
-                    if not is_lost:
-                        try:
-                            parcel, exit_ = pack(jobs, [job_id]), end.exit
-                        except ParcelError as err:
-                            detail = str(err)
-                    self._line.tell_end(number, exit_, detail, parcel)
-                    shutil.rmtree(jobs / job_id, ignore_errors=True)
+                    self._tell(end, is_lost=end.exit == "lost" or sandboxes.has_died(end.order.job.job_id))
             finally:
                 ends.close()
+
+    def _tell(self, end: JobEnd, *, is_lost: bool) -> None:
+        """Tell the run of an end, with the job's files, or with word that they are where it sees them."""
+        job_id = end.order.job.job_id
+        number = self._numbers.pop(job_id)
+        jobs = Path(end.order.run_dir, "jobs")
+        parcel, detail = b"", end.detail
+        is_shared = number in self._shared
+        self._shared.discard(number)
+        if is_shared and not is_lost and self._corner is not None and not self._corner.is_there():
+            is_lost, detail = True, "the folder that this worker shared with the run is gone"
+        if not is_lost and not is_shared:
+            try:
+                parcel = pack(jobs, [job_id])
+            except ParcelError as err:
+                is_lost, detail = True, str(err)
+        self._line.tell_end(number, "lost" if is_lost else end.exit, detail, parcel)
+        may_go_on = end.order.phase == "train" and end.exit != "cancelled"  # its scoring may follow here
+        if is_lost or not (is_shared or may_go_on):
+            shutil.rmtree(jobs / job_id, ignore_errors=True)
 
     def _orders(self, jobs: Path, sandboxes: Sandboxes) -> Iterator[JobOrder | None]:
         while not self._over:
             try:
-                heard = self._line.heard.get(timeout=MOMENT if self._numbers else IDLE)
+                heard = self._line.heard.get(block=not self._numbers, timeout=IDLE)
             except queue.Empty:
                 yield None
                 continue
@@ -169,10 +205,19 @@ class Member:
             yield order
 
     def _taken(self, heard: Order, jobs: Path, sandboxes: Sandboxes) -> OnePhase:
-        unpack(heard.body, jobs)
-        return sandboxes.held(
-            self._here(OnePhase.model_validate_json(heard.words["order"]), heard.words["seconds"], jobs)
-        )
+        order = OnePhase.model_validate_json(heard.words["order"])
+        copies = heard.words.get("copies")
+        if copies is None:
+            unpack(heard.body, jobs)
+        elif self._corner is None:
+            raise ParcelError("the run takes this worker for one that shares its folder")
+        else:
+            jobs = self._corner.path / "jobs"
+            self._corner.copy(copies)
+            self._shared.add(heard.words["number"])
+        if order.phase == "train":
+            shutil.rmtree(jobs / order.job.job_id, ignore_errors=True)
+        return sandboxes.held(self._here(order, heard.words["seconds"], jobs))
 
     def _here(self, order: OnePhase, seconds: float | None, jobs: Path) -> OnePhase:
         """Return an order with this machine's addresses in place of the run's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,6 +31,10 @@ class Serving(BaseModel):
     """A file for the ticket with which workers join, for its owner alone; empty: a temporary one, whose path is told."""
     lease: float = Field(default=30.0, ge=2.0, le=3600.0)
     """Seconds for which a worker may be silent until its jobs are run elsewhere; before that it ends them itself."""
+
+    files: Literal["auto", "shared", "streamed"] = "auto"
+    """`shared`: jobs write into the run directory, which each worker must see; `streamed`: their files go over the connection; `auto`:
+    the former where a worker sees it."""
 
 
 class Placing(Serving):

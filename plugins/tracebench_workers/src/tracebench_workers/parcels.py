@@ -5,7 +5,6 @@ Only regular files and folders travel. A link may point at what is not there, or
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import gzip
 import io
@@ -18,12 +17,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tracebench_core.errors import TraceBenchError
+from tracebench_engine.api.records import RunLayout
+from tracebench_workers.shared import LEFT_BEHIND, put
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_HERE, _EXCHANGE = -100, 2
-"""renameat2(2): `AT_FDCWD`, `RENAME_EXCHANGE`."""
-LEFT_BEHIND = "work"
-"""The folder in which a job's process works; it goes with the process."""
 MOST_PACKED = 1 << 32
 MOST_UNPACKED = 1 << 34
 """Bytes of one parcel, packed and unpacked."""
@@ -101,14 +97,14 @@ def unpack(parcel: bytes, into: Path, *, only: str = "") -> None:
     """
     if not parcel:
         return
-    draft = into.with_name(f"{into.name}.incoming{only and '-'}{only}")
+    draft = RunLayout(into.parent).incoming / (only or "all")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700, parents=True)
     try:
         _extract(parcel, draft, only)
         into.mkdir(exist_ok=True)
         for folder in sorted(draft.iterdir()):
-            _put(folder, into / folder.name)
+            put(folder, into / folder.name)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -156,14 +152,3 @@ def _look_at(member: tarfile.TarInfo, only: str) -> None:
         raise ParcelError(f"it holds the name `{member.name}`")
     if member.type not in {tarfile.REGTYPE, tarfile.DIRTYPE} or member.issparse() or not (inner or member.isdir()):
         raise ParcelError(f"`{member.name}` is no regular file or folder of a job")
-
-
-def _put(folder: Path, place: Path) -> None:
-    for root, _, files in os.walk(folder):
-        for name in files:
-            with open(os.path.join(root, name), "rb") as file:  # noqa: PTH118, PTH123 - many files
-                os.fsync(file.fileno())
-    if not place.exists():
-        folder.rename(place)
-    elif _libc.renameat2(_HERE, bytes(folder), _HERE, bytes(place), _EXCHANGE):
-        raise OSError(ctypes.get_errno(), "cannot be put in its place", str(place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,9 +56,9 @@ def settle(
     what the record seals and reduce to those bytes: then the result is written anew. For a record that names none, when the file parses,
     is of that job and has that status. One without is adopted when its events are complete and reduce to exactly its `results.json`, but
     not one that stood on processes of its runner, or whose start a power cut took: nobody else knows whether they lived.
-    With `journal`, which only the holder of the run's lock may pass, the missing records are written, temporary files of a runner that
-    was cut short are removed from the run's own folders, and where the machine was started anew since the run was last settled, the
-    finished jobs' states, which are not flushed, are written anew where they differ. `known` is what the journals told earlier.
+    With `journal`, which only the holder of the run's lock may pass, the missing records are written, what a runner that was cut short
+    left on its way is removed, and where the machine was started anew since the run was last settled, the finished jobs' states, which
+    are not flushed, are written anew where they differ. `known` is what the journals told earlier.
 
     Raises:
         RunDirError: with `journal`, when the ledger, the recording or the control log is not what the journal sealed.
@@ -84,6 +85,7 @@ def settle(
         commit(layout, adopted, journal=journal)
         for folder in (layout.path, layout.meta):
             files.remove_cut_short(folder, below=False)
+        shutil.rmtree(layout.incoming, ignore_errors=True)
         has_mended = files.boot_id() not in trust.boots - {""}
         if has_mended:
             for job in map(layout.job, finished):

@@ -173,10 +173,18 @@ def _indexed(path: str, name: str) -> IndexedFile | None:
 def _walk(layout: RunLayout) -> Iterator[str]:
     """Yield the paths of a run's files, in the order of their texts.
 
-    Left out are the index, the lock, temporary files, what was set aside, and what goes on after the index is written: journals and log.
+    Left out are the index, the lock, temporary files, what was set aside or is on its way, and what goes on after the index is written:
+    journals and log.
     """
     top = os.path.join(layout.path, "")  # noqa: PTH118 - text, of which a run may have a million
-    aside = (layout.files_index, layout.lock, layout.run_log, layout.lost_and_found, *layout.journals())
+    aside = (
+        layout.files_index,
+        layout.lock,
+        layout.run_log,
+        layout.lost_and_found,
+        layout.incoming,
+        *layout.journals(),
+    )
     left_out = {str(path) for path in aside}
     yield from (path for path in _below(top, left_out) if not path.endswith(files.TEMPORARY_SUFFIX))
 

@@ -219,6 +219,11 @@ class RunLayout:
         return self.path / "attempts"
 
     @property
+    def incoming(self) -> Path:
+        """Files of jobs that their executor has not put into `jobs` yet: of no worth to a runner that follows, and cleared by it."""
+        return self.path / "incoming"
+
+    @property
     def results_csv(self) -> Path:
         return self.path / "results.csv"
 
