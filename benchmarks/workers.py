@@ -8,7 +8,7 @@ seconds, and sends the files of a job that really ran, under the order's id. Tol
 the run's own process used in each second between, and the most memory that it held. `join` says how long a worker takes to join,
 imports aside.
 
-`--jobs` and `--workers` change the numbers.
+`--jobs` and `--workers` change the numbers, `--files` how files come to the run.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from typing import Any
 
 from tracebench_workers.fitting import boot
 from tracebench_workers.frames import Ear, Post, connect
+from tracebench_workers.shared import Corner
 from tracebench_workers.ticket import Ticket
 
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
@@ -82,18 +83,17 @@ def rate(folder: Path, name: str, *options: str) -> float:
     return (len(told) - 1) / (told[-1] - told[0])
 
 
-def beside(folder: Path, title: str, trainer: str, jobs: int, rounds: int) -> None:
+def beside(folder: Path, title: str, trainer: str, jobs: int, *, rounds: int, files: str) -> None:
     """Print ends a second on workers by those of the local executor, round by round."""
     write(folder, trainer, jobs)
     ratios = []
     for number in range(rounds):
         local = rate(folder, f"{title}-local-{number}", "-o", "executor=local")
-        there = rate(
-            folder, f"{title}-workers-{number}", "-o", "executor=workers", "-o", "plugins.options.workers.start=2"
-        )
+        own = [f"plugins.options.workers.{option}" for option in ("start=2", f"files={files}")]
+        there = rate(folder, f"{title}-workers-{number}", "-o", "executor=workers", "-o", own[0], "-o", own[1])
         ratios.append(there / local)
         print(
-            f"{title}: {jobs:,} jobs, local {local:.1f} a second, two workers {there:.1f} = {there / local:.2f}x",
+            f"{title}, files {files}: {jobs:,} jobs, local {local:.1f} a second, two workers {there:.1f} = {there / local:.2f}x",
             flush=True,
         )
     print(f"{title}: median of {rounds} rounds {statistics.median(ratios):.2f}x")
@@ -109,6 +109,7 @@ class Crowd:
         self._files = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
         self._number = number
         self._wait = wait
+        self._corners: dict[str, Corner] = {}
 
     async def work(self) -> None:
         """Join, and work until the run is over."""
@@ -117,9 +118,10 @@ class Crowd:
     async def _member(self, number: int) -> None:
         reader, writer = await connect(self._ticket)
         post, ear = Post(writer), Ear(reader)
+        session = uuid.uuid4().hex
         hello = {
             "kind": "worker",
-            "session": uuid.uuid4().hex,
+            "session": session,
             "name": f"c{number}",
             "slots": 1,
             "boot": boot(),
@@ -131,10 +133,12 @@ class Crowd:
         while (message := await ear.hear()) is not None:
             words = message[0]
             if "needs" in words:
-                post.send({"fits": True})
+                if words["folder"] is not None:
+                    self._corners[session] = Corner(words["folder"], session)
+                post.send({"fits": True, "seen": self._corners[session].proof} if words["folder"] else {"fits": True})
                 beat = asyncio.create_task(self._beat(post, float(words["lease"]) / 6))
             elif "number" in words:
-                task = asyncio.create_task(self._end(post, words))
+                task = asyncio.create_task(self._end(post, words, self._corners.get(session)))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
             elif "over" in words:
@@ -148,21 +152,33 @@ class Crowd:
             await asyncio.sleep(seconds)
             post.send({"alive": time.monotonic()})
 
-    async def _end(self, post: Post, words: dict[str, Any]) -> None:
+    async def _end(self, post: Post, words: dict[str, Any], corner: Corner | None) -> None:
         job = json.loads(words["order"])["job"]
         await asyncio.sleep(self._wait)
-        body = renamed(self._model, self._files, job["job_id"], job["seed"])
+        files = renamed(self._model, self._files, job["job_id"], job["seed"])
+        body = b""
+        if corner is None:
+            body = packed(job["job_id"], files)
+        else:
+            (corner.path / "jobs" / job["job_id"]).mkdir()
+            for name, data in files.items():
+                (corner.path / "jobs" / job["job_id"] / name).write_bytes(data)
         post.send({"end": words["number"], "exit": "done", "detail": ""}, body)
 
 
-def renamed(model: str, files: dict[str, bytes], job: str, seed: int) -> bytes:
-    """Return the packed files of a finished job under another id and seed."""
+def renamed(model: str, files: dict[str, bytes], job: str, seed: int) -> dict[str, bytes]:
+    """Return the files of a finished job under another id and seed."""
+    made = {name: found.replace(model.encode(), job.encode()) for name, found in files.items()}
+    for name in {"results.json", "job_meta.json"} & made.keys():
+        made[name] = json.dumps({**json.loads(made[name]), "seed": seed}, indent=2).encode() + b"\n"
+    return made
+
+
+def packed(job: str, files: dict[str, bytes]) -> bytes:
+    """Return them as a worker sends them."""
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode="w:gz", compresslevel=1) as parcel:
-        for name, found in files.items():
-            data = found.replace(model.encode(), job.encode())
-            if name in {"results.json", "job_meta.json"}:
-                data = json.dumps({**json.loads(data), "seed": seed}, indent=2).encode() + b"\n"
+        for name, data in files.items():
             info = tarfile.TarInfo(f"{job}/{name}")
             info.size = len(data)
             parcel.addfile(info, io.BytesIO(data))
@@ -176,14 +192,14 @@ def used(pid: int) -> tuple[float, float]:
     return (int(fields[11]) + int(fields[12])) / TICKS, int(peak[1]) / 1024 if peak else 0.0
 
 
-def crowd(folder: Path, jobs: int, workers: int, wait: float) -> None:
+def crowd(folder: Path, jobs: int, workers: int, wait: float, files: str) -> None:
     """Print what one run needs to serve many workers."""
     write(folder, "NoOp", 1)
     if start(folder, "model").wait() != 0:
         raise SystemExit((folder / "model.log").read_text())
     (model,) = (folder / "runs/model/jobs").iterdir()
     ticket = folder / "ticket"
-    serves = {"listen": "127.0.0.1:0", "ticket": str(ticket)}
+    serves = {"listen": "127.0.0.1:0", "ticket": str(ticket), "files": files}
     write(folder, "NoOp", jobs, max_workers=workers, executor="workers", plugins={"options": {"workers": serves}})
     run = start(folder, "crowd")
     while not ticket.exists():
@@ -213,8 +229,9 @@ def crowd(folder: Path, jobs: int, workers: int, wait: float) -> None:
     between = [each for each in seen if told[0] <= each[0] <= told[-1]]
     busy = (between[-1][1] - between[0][1]) / (between[-1][0] - between[0][0])
     print(
-        f"crowd: {workers} workers, {len(told):,} jobs that wait {wait:g} s (exit {run.returncode}): {a_second:.0f} ends a second"
-        f" of {workers / wait:.0f} at most; the run's process: {busy:.2f} s of the processor a second,"
+        f"crowd, files {files}: {workers} workers, {len(told):,} jobs that wait {wait:g} s (exit {run.returncode}):"
+        f" {a_second:.0f} ends a second of {workers / wait:.0f} at most; the run's process: {busy:.2f} s of the processor a second,"
+        f" {1000 * busy / a_second:.2f} ms an end,"
         f" at most {max(each[2] for each in seen):.0f} MB"
     )
 
@@ -262,6 +279,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--workers", type=int, default=256)
     parser.add_argument("--wait", type=float, default=0.85)
+    parser.add_argument("--files", choices=["shared", "streamed"], default="shared")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     if options.parts[0] == "member":
@@ -273,11 +291,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             here = Path(folder)
             if part == "short":
-                beside(here, part, "./waits.py:Waits", options.jobs or 100, options.rounds)
+                beside(here, part, "./waits.py:Waits", options.jobs or 100, rounds=options.rounds, files=options.files)
             elif part == "noop":
-                beside(here, part, "NoOp", options.jobs or 2000, options.rounds)
+                beside(here, part, "NoOp", options.jobs or 2000, rounds=options.rounds, files=options.files)
             elif part == "crowd":
-                crowd(here, options.jobs or 10_000, options.workers, options.wait)
+                crowd(here, options.jobs or 10_000, options.workers, options.wait, options.files)
             else:
                 join(here, options.rounds)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -248,3 +250,36 @@ def test_an_install_that_is_broken_does_not_keep_the_others_from_being_told(
     told = [row["value"] for row in json.loads(done.stdout)["checks"] if row["name"] == "extras of before"]
     of_broken = ["broken requires tracebench-core[hf]"] if "lines" in broken else []
     assert told == ["acme requires tracebench-core[ui]", *of_broken]
+
+
+def folders(found: dict[str, dict[str, object]]) -> dict[str, object]:
+    return {name.removeprefix("folder: "): row["ok"] for name, row in found.items() if name.startswith("folder")}
+
+
+def test_a_folder_is_tried_for_what_runs_need_of_it_and_nothing_is_left(cli: Cli, tmp_path: Path) -> None:
+    tried = ("doctor", "--runs-dir", str(tmp_path / "new"), "--json")
+    done = cli(*tried, env=CORE_ONLY)
+    assert folders(rows(done)) == dict.fromkeys(("flush", "rename", "locks", "new files", "appends", "clock"), True)
+    assert [*(tmp_path / "new").iterdir()] == []
+    (tmp_path / "file").touch()
+    none = cli("doctor", "--runs-dir", str(tmp_path / "file"), "--json", env=CORE_ONLY)
+    assert (none.returncode, folders(rows(none))) == (3, {"folder": False})
+
+
+def test_a_folder_that_another_process_does_not_see_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracebench_engine.api import try_folder
+
+    hidden = f'mount -t tmpfs none {tmp_path / "runs"} 2>/dev/null || exit 77; exec {sys.executable} "$@"'
+    elsewhere = tmp_path / "python"
+    elsewhere.write_text(f"#!/bin/sh\nexec unshare --mount sh -c '{hidden}' sh \"$@\"\n")
+    elsewhere.chmod(0o700)
+    (tmp_path / "runs").mkdir()
+    able = subprocess.run([elsewhere, "-c", ""], check=False, capture_output=True)
+    if able.returncode != 0:
+        pytest.skip("mounts in a namespace of one's own are not allowed here")
+    monkeypatch.setattr(sys, "executable", str(elsewhere))
+    found = {row.name: row for row in try_folder(tmp_path / "runs")}
+    told = {name.removeprefix("folder: "): row.ok for name, row in found.items()}
+    assert told == {"flush": True, "rename": False, "locks": False, "new files": False, "appends": False, "clock": True}
+    assert "lock (flock)" in found["folder: locks"].value
+    assert [*(tmp_path / "runs").iterdir()] == []

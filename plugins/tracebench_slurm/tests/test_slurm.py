@@ -71,6 +71,44 @@ def test_what_a_cancelled_element_or_a_dead_node_ran_is_run_again(world: World, 
     cluster.wait_for(lambda: cluster.told("sinfo", "-h", "-o", "%T %D").split() == ["idle", "2"])
 
 
+def test_a_time_limit_ends_a_worker_and_its_job_is_run_again_by_another(world: World, cluster: Cluster) -> None:
+    limit = ("-o", "plugins.options.slurm.minutes=1", "-o", "seeds=[1]", "-o", "max_workers=1")
+    run = world.start("run", "--config", "waits.yaml", *SLURM, *limit)
+    world.wait_for(world.begun)
+    first = world.begun()["1"]
+    array = running(cluster)[0].partition("_")[0]
+    world.wait_for(lambda: world.begun()["1"] != first)
+    assert not is_there(first)
+    (world.folder / "go").touch()
+    told, _ = run.communicate(timeout=400)
+
+    assert run.returncode == 0, told
+    assert "is run again" in told
+    assert world.statuses() == ["ok"]
+    log = (world.folder / f"runs/r/slurm-{array}_0.log").read_text()
+    assert "DUE TO TIME LIMIT" in log, log
+    cluster.wait_for(lambda: not cluster.told("squeue", "--noheader"))
+
+
+def test_a_requeued_worker_joins_anew_and_its_job_is_run_again(world: World, cluster: Cluster) -> None:
+    run = world.start("run", "--config", "waits.yaml", *SLURM, "-o", "seeds=[1]", "-o", "max_workers=1")
+    world.wait_for(world.begun)
+    first = world.begun()["1"]
+    element = running(cluster)[0]
+    cluster.told("scontrol", "requeue", element)
+    world.wait_for(lambda: world.begun()["1"] != first)
+    assert not is_there(first)
+    assert running(cluster)[0] == element  # no other was submitted
+    (world.folder / "go").touch()
+    told, _ = run.communicate(timeout=400)
+
+    assert run.returncode == 0, told
+    assert told.count(f"worker slurm-{element} has joined") == 2
+    assert "is run again" in told
+    assert world.statuses() == ["ok"]
+    cluster.wait_for(lambda: not cluster.told("squeue", "--noheader"))
+
+
 def running(cluster: Cluster) -> list[str]:
     """Return the one element that runs, and its node."""
     told = cluster.told("squeue", "--array", "--noheader", "--states=RUNNING", "--format=%i %N")

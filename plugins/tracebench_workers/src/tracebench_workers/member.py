@@ -23,7 +23,7 @@ from tracebench_workers.fitting import boot, lacking
 from tracebench_workers.line import Ending, Line, Order
 from tracebench_workers.parcels import OWN_FAULTS, ParcelError, pack, unpack
 from tracebench_workers.sandboxes import Sandboxes
-from tracebench_workers.shared import Corner, NotSharedError
+from tracebench_workers.shared import Corner, FolderGoneError, NotSharedError
 from tracebench_workers.ticket import Ticket
 from tracebench_workers.waking import Awake
 
@@ -170,8 +170,8 @@ class Member:
         parcel, detail = b"", end.detail
         is_shared = number in self._shared
         self._shared.discard(number)
-        if is_shared and not is_lost and self._corner is not None and not self._corner.is_there():
-            is_lost, detail = True, "the folder that this worker shared with the run is gone"
+        if is_shared and self._corner is not None:
+            self._corner.demand()
         if not is_lost and not is_shared:
             try:
                 parcel = pack(jobs, [job_id])
@@ -193,7 +193,7 @@ class Member:
             try:
                 order = self._taken(heard, jobs, sandboxes)
             except Exception as err:  # an order that one worker cannot take is not to end it, and then the next
-                if isinstance(err, OSError) and err.errno in OWN_FAULTS:
+                if isinstance(err, FolderGoneError) or (isinstance(err, OSError) and err.errno in OWN_FAULTS):
                     raise
                 self._line.tell_end(
                     number, "lost", f"the worker could not take the order: {type(err).__name__}: {err}", b""
@@ -213,6 +213,7 @@ class Member:
             raise ParcelError("the run takes this worker for one that shares its folder")
         else:
             jobs = self._corner.path / "jobs"
+            self._corner.demand()
             self._corner.copy(copies)
             self._shared.add(heard.words["number"])
         if order.phase == "train":

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.errors import MissingRequirementError, quoted
 from tracebench_engine.api.records import RunLayout
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -32,6 +33,10 @@ LEFT_BEHIND = "work"
 
 class NotSharedError(Exception):
     """The run and a worker do not see the same folder, or no longer."""
+
+
+class FolderGoneError(MissingRequirementError):
+    """A worker no longer sees the folder that it shared with its run. It ends: jobs that it took would be lost one after the other."""
 
 
 class Ground:
@@ -112,12 +117,19 @@ class Corner:
         except (OSError, ValueError) as err:
             raise NotSharedError(f"`{ground}` cannot be used here: {err}") from err
 
-    def is_there(self) -> bool:
-        """Say whether the folder is still the one that it was."""
-        try:
-            return self._found() == self._id
-        except OSError:
-            return False
+    def demand(self) -> None:
+        """Go on where the folder is still the one that it was.
+
+        Raises:
+            FolderGoneError: where it is not.
+        """
+        with suppress(OSError):
+            if self._found() == self._id:
+                return
+        raise FolderGoneError(
+            f"The folder that this worker shared with its run is gone: `{self.path.parent}`.",
+            hint=f"ls {quoted(self.path.parents[2])}",
+        )
 
     def copy(self, job_ids: Iterable[str]) -> None:
         """Copy jobs that the run has, those that there are: what is changed here is not to be changed there.

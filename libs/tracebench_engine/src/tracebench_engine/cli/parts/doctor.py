@@ -45,6 +45,10 @@ def doctor(
             "--live", help="With --config: ask each role's model once, as a run will; this costs a call each."
         ),
     ] = False,
+    runs_dir: Annotated[
+        Path | None,
+        typer.Option("--runs-dir", metavar="DIR", help="Try what a folder of runs must do: locks, renames, and more."),
+    ] = None,
     root: Root = None,
     override: Overrides = None,
     as_json: AsJson = False,
@@ -63,6 +67,10 @@ def doctor(
         _ask_live(settings, host, as_json=as_json)
         return
     rows = diagnose(settings, host=host)
+    if runs_dir is not None:
+        from tracebench_engine.api import try_folder
+
+        rows += try_folder(runs_dir)
     lacking = [row for row in rows if row.needed and not row.ok]
     if as_json:
         output.document("doctor", ok=not lacking, checks=[asdict(row) for row in rows])
