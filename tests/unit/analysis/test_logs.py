@@ -298,3 +298,13 @@ def test_a_small_file_that_could_fill_the_memory_is_not_unpacked(tmp_path: Path)
 def test_a_path_that_no_system_takes_is_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="too long"):
         read_lm_eval(tmp_path / ("a" * 300))
+
+
+@pytest.mark.parametrize(("ends", "is_cut"), [('{"doc_', True), ('{"doc_\n', False)])
+def test_a_last_line_that_was_cut_is_told_apart_from_a_bad_one(tmp_path: Path, ends: str, is_cut: bool) -> None:
+    path = harnessed(tmp_path / "a.jsonl", [line(0, acc=1)])
+    with path.open("a") as file:
+        file.write(ends)
+    with pytest.raises(UsageError, match="line 2, is no JSON") as caught:
+        read_lm_eval(path)
+    assert ("the last line was cut" in str(caught.value.hint)) is is_cut

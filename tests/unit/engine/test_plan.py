@@ -112,6 +112,8 @@ def test_a_shared_setting_reaches_those_that_know_it(host: PluginHost) -> None:
         ({"trainers": [{"id": "NoOp", "optimizer_kwargs": {"memory_size": 1}}]}, ConfigError, "uses no optimizer"),
         ({"trainers": [{"id": "NoOp", "logger": "Tensorbord"}]}, UsageError, "Did you mean `TensorboardLogger`"),
         ({"trainers": [{"id": "NoOp", "guide": "Nobody"}]}, UsageError, "guide `Nobody`"),
+        ({"mode": "real", "llm": {"model": "opnai/gpt-4o"}}, ConfigError, "Did you mean `openai`"),
+        ({"mode": "real", "llm": {"model": "openai/openai/gpt-4o"}}, ConfigError, "names its provider twice"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_words(
