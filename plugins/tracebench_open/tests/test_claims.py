@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -15,13 +16,16 @@ from typing import Any
 import pytest
 
 from tracebench_core.errors import UsageError
-from tracebench_open.claims import itemwise, law, recorded, register, routing
+from tracebench_open.claims import itemwise, law, page, recorded, register, results, routing
 from tracebench_open.claims.cage import Cage
 from tracebench_open.claims.law import Found
 from tracebench_open.claims.packing import certify
 from tracebench_open.claims.trees import AbsentError, Source, Trees, WrongError
 
+ROOT = Path(__file__).parents[3]
 COMMAND = Path(sys.executable).with_name("trace-bench")
+SHOWN = ROOT / "docs/reference/public-claims.md"
+CLONES = os.environ.get("TRACEBENCH_CLONES", "")
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -214,12 +218,17 @@ def test_from_a_register_to_a_page(small: Path) -> None:
     assert claims(small, *asked, "two.json").returncode == 0
     assert (small / "one.json").read_bytes() == (small / "two.json").read_bytes()
     assert claims(small, "page", "one.json", "--register", "register.toml", "--to", "page.md").returncode == 0
-    assert "| [holds](#holds) | N | it is 0.25 |" in (small / "page.md").read_text()
-    changed = (small / "register.toml").read_text().replace('at_least = "0.31"', 'at_least = "0.2"')
-    (small / "register.toml").write_text(changed)
-    for words in (("page", "one.json", "--register", "register.toml", "--to", "x.md"), (*asked, "one.json")):
-        done = claims(small, *words)
-        assert (done.returncode, "another register" in done.stderr) == (2, True), done.stderr
+    assert "| [holds](#holds) | N | it is 0.25 | 0.25 or more |" in (small / "page.md").read_text()
+    shown, words = (small / "page.md").read_text(), (small / "register.toml").read_text()
+    (small / "register.toml").write_text(words.replace("all of it", "the wording"))  # judges nothing
+    again = ("page", "one.json", "--register", "register.toml", "--to", "page.md")
+    assert claims(small, *again).returncode == 0
+    assert (small / "page.md").read_text() != shown
+    (small / "register.toml").write_text(words.replace('at_least = "0.31"', 'at_least = "0.2"'))
+    done = claims(small, *again)
+    assert (done.returncode, "`does-not` that was measured under another rule" in done.stderr) == (2, True), done.stderr
+    done = claims(small, *asked, "one.json")  # asks what has another rule, and no other
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["does-not", "away"]
 
 
 def test_a_changed_file_is_told_and_ends_with_1(small: Path) -> None:
@@ -263,3 +272,24 @@ def test_the_register_that_ships_names_what_it_reads() -> None:
             assert options.get(key) is None or options[key] in source.files, claim.id
         assert claim.said or claim.asked
     assert {claim.id for claim in found.claim if "AlphaEvolve" in claim.by}
+
+
+def test_the_page_that_ships_follows_from_its_figures() -> None:
+    found = register.read()
+    kept = results.read(SHOWN.with_suffix("") / "results.json", found)
+    assert page.page(found, kept) == SHOWN.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not CLONES, reason="TRACEBENCH_CLONES names no folder of clones, OWNER+NAME each")
+def test_the_authors_own_files_give_the_figures_that_ship(tmp_path: Path) -> None:
+    """What needs no library of theirs, from the real trees: exact figures are equal to the last digit."""
+    found = register.read()
+    kept = results.read(SHOWN.with_suffix("") / "results.json", found)
+    exact = [c.id for c in found.claim if c.how.startswith(("itemwise:", "packings:of_"))]
+    done = claims(
+        tmp_path, "repeat", "--root", CLONES, "--to", "x.json", *(w for one in exact for w in ("--only", one))
+    )
+    assert done.returncode == 0, done.stderr
+    again = json.loads((tmp_path / "x.json").read_text())["claims"]
+    assert len(exact) > 10
+    assert again == {name: kept["claims"][name] for name in exact}

@@ -20,12 +20,15 @@ records, and not figures alone, is what makes this possible: a claim stands here
 it, one outside refutes it *at this setting*, any other resolves nothing. *Refuted at this setting* says that our figure, measured as its
 row tells, is not the one that was claimed. It does not say that the authors did not see it: what differs stands beside.
 
+* The verdict is on the region of its row, which may be less than was said: of a speed-up it is asked whether the program is faster at
+  all, of a gain whether there is one.
 * Intervals are of 95 %, each for itself: they are not widened for the number of claims.
 * A packing is judged in rationals, and where its figure is exact there is no interval.
 * Other people's programs run in the sandbox `strong`, each seed in a process of its own. Nothing of them is copied into this repository:
   files are read from clones at a commit, and held to their SHA-256.
-* Rules were written after an earlier look at the same files, which had seen most of the figures; the others are marked *unseen*. The head
-  below keeps rules, seeds and files from being changed after the measurement. It is no proof that nobody knew what would come out."""
+* Rules were written after an earlier look at the same files, which had seen most of the figures; the others are marked *unseen*. Each
+  figure carries a digest over its rule, seeds, files and code, so that none is changed after it was measured; the head below is of all.
+  That is no proof that nobody knew what would come out."""
 OURS: Mapping[Verdict, str] = {
     "confirmed": "yes",
     "not resolved": "not resolved",
@@ -76,7 +79,7 @@ def _lines(register: Register, kept: Mapping[str, Any]) -> Iterator[str]:
     for claim in register.claim:
         yield from _details(claim, kept["claims"].get(claim.id, {"absent": "it was not measured"}))
     yield from _sources(register)
-    yield from _again(kept)
+    yield from _again(register, kept)
 
 
 def _table(claims: Sequence[Claim], kept: Mapping[str, Any], *, said: bool) -> Iterator[str]:
@@ -85,18 +88,22 @@ def _table(claims: Sequence[Claim], kept: Mapping[str, Any], *, said: bool) -> I
         found = kept["claims"].get(claim.id, {"absent": ""})
         shown = "" if "absent" in found else figure(claim, found_of(found))
         first = claim.said if said else claim.asked
-        rows.append([f"[{claim.id}](#{claim.id})", claim.by, first, shown, f"**{words_of(claim, found)}**"])
-    heads = ["claim", "by", "said", "found", "verdict"] if said else ["question", "of", "asked", "found", "answer"]
+        rows.append([
+            f"[{claim.id}](#{claim.id})", claim.by, first, _region(claim), shown, f"**{words_of(claim, found)}**"
+        ])  # fmt: skip
+    ours = ["question", "of", "asked", "yes where it is", "found", "answer"]
+    heads = ["claim", "by", "said, in short", "confirmed where it is", "found", "verdict"] if said else ours
     yield from _table_of(heads, rows)
 
 
 def _details(claim: Claim, kept: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {claim.id}"
     yield ""
-    said = f'{claim.by}: "{claim.said}"' if claim.said else f"A question of ours about {claim.by}"
-    yield f"{said} (`{claim.where}`)."
+    said = f"{claim.by}: *{claim.said}*" if claim.said else f"A question of ours about {claim.by}"
+    yield f"{said} ({claim.where})."
     yield ""
-    yield f"{claim.asked} {_rule(claim)}{'' if claim.seen else ' *Unseen.*'}"
+    word = "Confirmed" if claim.said else "Yes"
+    yield f"{claim.asked} {word} where it is {_region(claim)}.{'' if claim.seen else ' *Unseen.*'}"
     yield ""
     if "absent" in kept:
         yield f"**Not asked here**: {_cell(kept['absent'])}"
@@ -105,6 +112,9 @@ def _details(claim: Claim, kept: Mapping[str, Any]) -> Iterator[str]:
         yield f"**{words_of(claim, kept).capitalize()}**: {figure(claim, found_of(kept))}. {' '.join(kept['told'])}".rstrip()
         yield ""
         if kept["rows"]:
+            if kept["rows"][0].get("packing") == "best draw":
+                yield "Of the draws that hold at this tolerance, or of all where none does:"
+                yield ""
             heads = [*kept["rows"][0]]
             yield from _table_of(
                 heads, [[str("" if row[h] is None else row[h]) for h in heads] for row in kept["rows"]]
@@ -117,13 +127,13 @@ def _details(claim: Claim, kept: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _rule(claim: Claim) -> str:
+def _region(claim: Claim) -> str:
+    unit = f" {claim.unit}" if claim.unit else ""
     if claim.at_least is not None and claim.at_most is not None:
-        return f"Confirmed from {claim.at_least} to {claim.at_most}."
+        return f"from {claim.at_least} to {claim.at_most}{unit}"
     if claim.at_least is not None:
-        how = f"above {claim.at_least}" if claim.above else f"at {claim.at_least} or more"
-        return f"{'Confirmed' if claim.said else 'Yes'} {how}."
-    return f"Confirmed at {claim.at_most} or less."
+        return f"above {claim.at_least}{unit}" if claim.above else f"{claim.at_least}{unit} or more"
+    return f"{claim.at_most}{unit} or less"
 
 
 def _sources(register: Register) -> Iterator[str]:
@@ -136,7 +146,7 @@ def _sources(register: Register) -> Iterator[str]:
     yield from _table_of(["repository", "commit", "licence", "files or folders that are pinned"], rows)
 
 
-def _again(kept: Mapping[str, Any]) -> Iterator[str]:
+def _again(register: Register, kept: Mapping[str, Any]) -> Iterator[str]:
     yield "## Ask again"
     yield ""
     yield "`CLONES` is a folder of clones, `OWNER+NAME` each; `PYTHON` has numpy, SciPy, NetworkX, pandas and JAX."
@@ -149,7 +159,7 @@ def _again(kept: Mapping[str, Any]) -> Iterator[str]:
     yield "```"
     yield ""
     yield "Figures of this page: [results.json](public-claims/results.json)."
-    yield f"Machine: {kept['machine']}. Head of the register: `{kept['head']}`."
+    yield f"Machine: {kept['machine']}. Head of the register: `{register.head()}`."
 
 
 def _table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -105,8 +105,19 @@ class Register(BaseModel):
         """By name."""
         return {source.name: source for source in self.source}
 
+    def mark(self, claim: Claim) -> str:
+        """Return a digest over all that a figure and its verdict follow from: the rule, its options, the pinned files, and the code."""
+        options = self.options_of(claim)
+        rule = claim.model_dump(mode="json", include={"id", "at_least", "at_most", "above", "how"})
+        used = [
+            self.sources[value].model_dump(mode="json")
+            for value in options.values()
+            if isinstance(value, str) and value in self.sources
+        ]
+        return content_hash(canonical_json([rule, options, used, _code()]))
+
     def head(self) -> str:
-        """Return one digest over every source, every claim with its rule, and the code that computes the figures."""
+        """Return one digest over every source, every claim in all its words, and the code that computes the figures."""
         leaves: list[Any] = [["source", s.model_dump(mode="json")] for s in self.source]
         leaves += [["claim", c.model_dump(mode="json")] for c in self.claim]
         leaves += [["shared", name, options] for name, options in sorted(self.shared.items())]
@@ -136,9 +147,10 @@ def read(path: Path | None = None) -> Register:
 
 
 def _code() -> list[tuple[str, str]]:
+    """Return what computes figures, file by file; what reads files cannot change them, as they are held to their hashes."""
     here = Path(str(files(__package__)))
     return [
         (path.relative_to(here).as_posix(), content_hash(path.read_bytes()))
         for path in sorted(here.rglob("*.py"))
-        if path.name not in {"page.py", "command.py", "__init__.py"}
+        if path.name not in {"__init__.py", "command.py", "page.py", "register.py", "results.py", "trees.py"}
     ]

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import TraceBenchError, UsageError
+from tracebench_core.errors import TraceBenchError, UsageError, quoted
 from tracebench_engine.api import load_ref
 from tracebench_open.claims.cage import Cage
 from tracebench_open.claims.law import Found
@@ -32,25 +32,27 @@ def repeat(
     only: tuple[str, ...],
     told: Callable[[Claim, Any], None],
 ) -> bool:
-    """Measure each claim that a file does not hold yet, and write it; return whether every file was the one that is pinned.
+    """Measure each claim that a file does not hold under its rule yet, and keep it; return whether every file was the one that is pinned.
 
     Raises:
-        UsageError: the file is of another register.
+        UsageError: the file holds no results.
     """
-    kept = read(path, register) if path.exists() else _begun(register)
+    kept = _opened(path) if path.exists() else _begun()
     sound = True
     for claim in register.claim:
-        if (only and claim.id not in only) or "absent" not in kept["claims"].get(claim.id, {"absent": ""}):
+        mark, has = register.mark(claim), kept["claims"].get(claim.id, {})
+        if (only and claim.id not in only) or (has.get("mark") == mark and "absent" not in has):
             continue
         try:
             measure: Callable[..., Found] = load_ref(f"{__package__}.{claim.how}", owner=claim.id)
-            kept["claims"][claim.id] = _plain(measure(trees, cage, **register.options_of(claim)))
+            found = _plain(measure(trees, cage, **register.options_of(claim)))
         except (TraceBenchError, ValueError, KeyError) as err:
             sound = sound and not isinstance(err, WrongError)
-            kept["claims"][claim.id] = {"absent": str(err)}
+            found = {"absent": str(err)}
+        kept["claims"][claim.id] = {"mark": mark, **found}
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        told(claim, kept["claims"][claim.id])
+        told(claim, found)
     return sound
 
 
@@ -58,20 +60,29 @@ def read(path: Path, register: Register) -> dict[str, Any]:
     """Return what a file holds.
 
     Raises:
-        UsageError: it cannot be read, or is of another register: rules that were changed after the fact judge nothing.
+        UsageError: it cannot be read, or holds a figure of another rule: a rule that was changed after the fact judges nothing.
     """
+    found = _opened(path)
+    known = {claim.id: register.mark(claim) for claim in register.claim}
+    for name, one in found["claims"].items():
+        if known.get(name) != one["mark"]:
+            raise UsageError(
+                f"`{path}` holds a figure of `{name}` that was measured under another rule, with other files or by other code.",
+                hint=f"trace-bench open-bench claims repeat --root FOLDER --only {name} --to {quoted(path)}",
+            )
+    return found
+
+
+def _opened(path: Path) -> dict[str, Any]:
     hint = "trace-bench open-bench claims repeat --root FOLDER --to ANOTHER-FILE"
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
-        head = found["head"] if found["kind"] == KIND else None
+        if found["kind"] != KIND or not all("mark" in one for one in found["claims"].values()):
+            raise ValueError("it is of another kind")
     except OSError as err:
         raise UsageError(f"`{path}` cannot be read: {err.strerror or err}.", hint=hint) from err
-    except (ValueError, KeyError, TypeError) as err:
+    except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise UsageError(f"`{path}` holds no results of claims: {err}.", hint=hint) from err
-    if head != register.head():
-        raise UsageError(
-            f"`{path}` is of another register: its head is {head}, and here it is {register.head()}.", hint=hint
-        )
     return found
 
 
@@ -103,12 +114,11 @@ def _plain(found: Found) -> dict[str, Any]:
     }
 
 
-def _begun(register: Register) -> dict[str, Any]:
+def _begun() -> dict[str, Any]:
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return {
         "kind": KIND,
         "schema_version": 1,
-        "head": register.head(),
         "machine": f"{os.cpu_count()} processors, {system}",
         "claims": {},
     }

@@ -61,7 +61,7 @@ class Trees:
         return {path: self.text(source, path) for path in paths}
 
     def folder(self, source: str, path: str) -> dict[str, str]:
-        """Return every file under a folder that is pinned as a whole.
+        """Return every text under a folder that is pinned as a whole; what is no UTF-8 is held to the pin and left out.
 
         Raises:
             AbsentError, WrongError: as `text` does.
@@ -70,7 +70,7 @@ class Trees:
         files = dict(self._every(found, path))
         told = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(files.items()))
         _hold(found, path, hashlib.sha256(told.encode()).hexdigest(), found.folders[path])
-        return {name: data.decode() for name, data in files.items()}
+        return {name: text for name, data in files.items() if (text := _decoded(data)) is not None}
 
     def _every(self, source: Source, path: str) -> Iterator[tuple[str, bytes]]:
         listed = self._git(source, "ls-tree", "-r", "-z", source.commit, "--", path).decode().split("\0")
@@ -99,6 +99,13 @@ class Trees:
                 hint=f"git -C {quoted(clone)} fetch origin {source.commit}",
             )
         return done.stdout
+
+
+def _decoded(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _hold(source: Source, path: str, found: str, pinned: str) -> None:

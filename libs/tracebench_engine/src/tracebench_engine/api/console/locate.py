@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracebench_core.errors import RunDirError, UsageError
+from tracebench_core.errors import OutputError, RunDirError, UsageError
 from tracebench_core.ids import did_you_mean
 
 DEFAULT_RUNS_DIR = "runs"
+RECORDED = "recording:"
+"""What the name of a recorded run that is installed begins with, where a run is only read."""
 
 
 def find_run(name: str, *, runs_dir: str | None = None) -> Path:
@@ -23,6 +25,24 @@ def find_run(name: str, *, runs_dir: str | None = None) -> Path:
     folder = Path(runs_dir or DEFAULT_RUNS_DIR)
     runs = {path.name: path for path in sorted(folder.glob("*")) if is_run(path)} if folder.is_dir() else {}
     return runs[_chosen(name, list(runs), what="run", where=folder)]
+
+
+def find_to_read(name: str, *, runs_dir: str | None = None) -> Path:
+    """Return the directory of a run that is only read: `find_run`'s, or of `recording:NAME`, unpacked beside the runs on first use.
+
+    Raises:
+        RunDirError, UsageError: there is no such run, no distribution offers such a recording, or it is damaged.
+        OutputError: it cannot be unpacked there.
+    """
+    if not name.startswith(RECORDED):
+        return find_run(name, runs_dir=runs_dir)
+    from tracebench_engine.api.rundirs.demos import demo_named, unpacked
+
+    demo, folder = demo_named(name.removeprefix(RECORDED)), Path(runs_dir or DEFAULT_RUNS_DIR)
+    try:
+        return unpacked(demo, folder)
+    except OSError as err:
+        raise OutputError(f"`{folder}` cannot be written: {err.strerror}.", hint="--runs-dir DIR") from err
 
 
 def find_job(name: str, *, runs_dir: str | None = None) -> Path | None:

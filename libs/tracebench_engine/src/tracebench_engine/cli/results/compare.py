@@ -11,7 +11,7 @@ import typer
 
 from tracebench_core.errors import GateError, UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_run
+from tracebench_engine.api.console.locate import find_to_read
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
 from tracebench_engine.cli.results import standings
@@ -125,7 +125,7 @@ def compare(
     from tracebench_engine.api.records import load_run
 
     gates = [parse_gate(text) for text in gate or ()]
-    runs = [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
+    runs = [load_run(find_to_read(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
     if len(runs) == 1 and is_evaluated(runs[0]) and not gates and not as_csv:
         show_evaluated(runs[0], metric=metric or SCORE, columns=columns, as_json=as_json)
         return

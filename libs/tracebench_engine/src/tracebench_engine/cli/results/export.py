@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_run
+from tracebench_engine.api.console.locate import find_to_read
 from tracebench_engine.api.console.options import AsJson, RunsDir
 
 
@@ -40,7 +40,7 @@ def export(
     """Write a run as tables for other programs. Jobs, steps, evaluations, candidates and calls."""
     from tracebench_engine.api.records import export_run, load_run
 
-    run = load_run(find_run(name, runs_dir=runs_dir))
+    run = load_run(find_to_read(name, runs_dir=runs_dir))
     target = to or Path(f"{run.run_id}.duckdb" if format_ is ExportFormat.duckdb else f"{run.run_id}-{format_.value}")
     written = export_run(run, target, format_=format_.value)
     if as_json:

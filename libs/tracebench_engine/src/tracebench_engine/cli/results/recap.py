@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_run
+from tracebench_engine.api.console.locate import find_to_read
 from tracebench_engine.api.console.options import (
     AsJson,
     Columns,
@@ -67,7 +67,7 @@ def recap(
     caps = budget_of(
         evaluations=max_evaluations, llm_calls=max_calls, tokens=max_tokens, usd=max_usd, seconds=max_seconds
     )
-    run = load_run(find_run(name, runs_dir=runs_dir))
+    run = load_run(find_to_read(name, runs_dir=runs_dir))
     found = recap_run(run, caps=caps, prices=load_prices(prices) if prices is not None else {}, find=find_aggregate)
     if as_json:
         output.document(

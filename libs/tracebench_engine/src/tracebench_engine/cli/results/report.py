@@ -12,7 +12,7 @@ import typer
 
 from tracebench_core.errors import MissingRequirementError, OutputError, UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_run
+from tracebench_engine.api.console.locate import find_to_read
 from tracebench_engine.api.console.options import AsJson, RunsDir
 from tracebench_engine.cli.results.compare import AxisName
 
@@ -66,7 +66,7 @@ def load_runs(names: list[str], runs_dir: str | None) -> list[Run]:
     """Open runs by their names, each once."""
     from tracebench_engine.api.records import load_run
 
-    return [load_run(find_run(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
+    return [load_run(find_to_read(name, runs_dir=runs_dir)) for name in dict.fromkeys(names)]
 
 
 def compared(runs: list[Run], options: dict[str, Any]) -> Comparison:

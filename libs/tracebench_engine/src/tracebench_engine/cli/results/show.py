@@ -13,7 +13,7 @@ import typer
 
 from tracebench_core.errors import UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_job, find_run
+from tracebench_engine.api.console.locate import find_job, find_to_read
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
 from tracebench_engine.cli.results import standings
@@ -70,12 +70,12 @@ def show(
     elif views is not None:
         from tracebench_engine.cli.results.views import write_views
 
-        run = load_run(find_run(name, runs_dir=runs_dir) if job is None else job.parent.parent)
+        run = load_run(find_to_read(name, runs_dir=runs_dir) if job is None else job.parent.parent)
         write_views(run, None if job is None else job.name, views, as_json=as_json)
     elif job is not None:
         _show_job(load_run(job.parent.parent), job, as_json=as_json)
     else:
-        run = load_run(find_run(name, runs_dir=runs_dir))
+        run = load_run(find_to_read(name, runs_dir=runs_dir))
         if every or shown is not None or as_json or not is_large(run):
             _show_run(run, columns=shown, as_json=as_json)
         else:
