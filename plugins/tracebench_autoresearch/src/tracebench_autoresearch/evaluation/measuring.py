@@ -155,14 +155,16 @@ class _Running:
         context.check()
         line = " ".join(command.command)
         context.activity(f"{name}: {line}")
-        left = context.deadline
-        seconds = command.seconds if left is None else max(0.01, min(command.seconds, left))
         stdin = self.files.texts.get(command.stdin, "") if command.stdin else ""
         files = self.files.without(self.experiment.hidden).with_files(
             {path: Entry("100644", data) for path, data in (given or {}).items()}
         )
-        how: dict[str, Any] = {"stdin": stdin, "seed": self.seed, "seconds": seconds, "python": self.python}
+        how: dict[str, Any] = {"stdin": stdin, "seed": self.seed, "python": self.python}
         with taken(command.gpus, context.check) as graphics:
+            left = context.deadline  # asked for after the wait for a graphics processor, which is no candidate's doing
+            if command.gpus and left is not None and left <= 0:
+                raise NotMeasured("no graphics processor was free in time")
+            seconds = how["seconds"] = command.seconds if left is None else max(0.01, min(command.seconds, left))
             if command.outside:
                 ran = run_outside(command, files, check=context.check, graphics=graphics, **how)
             else:
