@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracebench_terminalbench.transcript import digest, transcript
-from tracebench_terminalbench.trials import AWAY, read_trial, read_trials
+from tracebench_terminalbench.trials import AWAY, FULL, read_trial, read_trials
 
 
 def written(folder: Path, *, slug: str = "hello-file", result: dict[str, Any] | str | None = None) -> Path:
@@ -65,6 +65,15 @@ def test_a_program_whose_time_went_by_while_its_model_failed_is_no_zero(tmp_path
     trial = read_trial(folder)
     assert (trial.reward, trial.suspect) == (None, False)
     assert "its model was away: HTTP/1.1 502" in trial.error
+
+
+def test_a_disk_that_the_agent_filled_may_be_the_candidate_s_fault(tmp_path: Path) -> None:
+    folder = written(tmp_path / "a", result=failed("AddTestsDirError"))
+    assert not read_trial(folder).suspect
+    (folder / FULL).write_text("No space left on device")
+    trial = read_trial(folder)
+    assert (trial.reward, trial.suspect) == (None, True)
+    assert trial.error.startswith("its disk is full, of what the agent wrote (`storage_mb`): AddTestsDirError")
 
 
 @pytest.mark.parametrize(

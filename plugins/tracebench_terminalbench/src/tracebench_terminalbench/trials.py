@@ -29,6 +29,8 @@ INFRASTRUCTURE = frozenset(
 AGENT_TIMEOUT, MODEL_GONE = "AgentTimeoutError", "ModelGoneError"
 AWAY = "model-away.txt"
 """What the side of Harbor writes into a trial's folder when the model's server failed while a program worked."""
+FULL, NO_ROOM = "disk-full.txt", "SandboxFullError"
+"""What the side of Harbor writes into a trial's folder when a sandbox has no room left for the task's tests, and its kind here."""
 MODEL_FAILED = "Unknown Error in LLM interaction"
 """What Terminus-2 writes into its log when a request to the model fails, before it tries again."""
 _MESSAGE_CHARACTERS = 2000
@@ -102,6 +104,8 @@ def _trial(folder: Path, data: Mapping[str, Any]) -> Trial:
     kind, words = _failure(data)
     if kind == AGENT_TIMEOUT and (lost := _lost_model(folder, data)):
         kind, words = MODEL_GONE, f"the agent's time was over while its model was away: {lost}"
+    elif kind in INFRASTRUCTURE and (folder / FULL).is_file():
+        kind, words = NO_ROOM, f"its disk is full, of what the agent wrote (`storage_mb`): {words}"
     reward = rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
     if kind and kind not in REWARD_STANDS:
         reward = None

@@ -26,6 +26,9 @@ from .users import MOST, User, find_user
 RELAY = Path(__file__).with_name("relay.py")
 COMPOSE = ("docker-compose.yaml", "docker-compose.yml")
 SLIRP = "slirp4netns"
+FULL = "disk-full.txt"
+"""In a trial's folder: that the sandbox had no room for what Harbor brings, as its tests."""
+_NO_ROOM = "No space left on device"
 _FULL = "Resource temporarily unavailable", "can't fork", "Cannot fork"
 
 
@@ -218,9 +221,10 @@ class ImageEnvironment(LocalEnvironment):
     async def _untar(self, blob: bytes, target: str) -> None:
         code, _, err = await self._run([*self._relay(), "in", target], stdin=blob)
         if code != 0:
-            raise LocalSandboxError(
-                f"nothing could be copied to {target}: {err.decode(errors='replace').strip()[-600:]}"
-            )
+            said = err.decode(errors="replace").strip()[-600:]
+            if _NO_ROOM in said:  # Harbor tells of it without a reason
+                (self.trial_paths.trial_dir / FULL).write_text(said, encoding="utf-8")
+            raise LocalSandboxError(f"nothing could be copied to {target}: {said}")
 
     async def _tar(self, folder: str, name: str) -> bytes:
         argv = [*self._relay(), "out", folder, name]
