@@ -7,10 +7,13 @@ import subprocess
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 
+from tracebench_core.errors import MissingRequirementError
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_terminalbench.found import find_harbor
 from tracebench_terminalbench.job_config import HERE, Case, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job
+from tracebench_terminalbench.oci.mapped import MappedError
+from tracebench_terminalbench.oci.needed import needed_images
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.trials import read_trials
 
@@ -26,13 +29,23 @@ def broken_invariants(options: Options, cases: Sequence[Case]) -> Iterator[str]:
     Images of other backends would have to be fetched, so nothing is run there; an engine of this machine that does not answer is told.
 
     Raises:
-        MissingRequirementError: when Harbor is not here.
+        MissingRequirementError: when Harbor is not here, or an image that would first have to be fetched and built.
     """
     backend = backend_of(options, cases)
     if backend not in HERE:
         yield from absent_engine(backend)
         return
     harbor = find_harbor(options.harbor_command)
+    try:
+        unready = [image.slug for image in needed_images(options, cases) if not image.is_ready()]
+    except MappedError as err:
+        yield str(err)
+        return
+    if unready:
+        raise MissingRequirementError(
+            f"Its solution is not tried: the image of `{unready[0]}` is not prepared here, which may take minutes.",
+            hint="trace-bench images prepare, with the `--config` and `--root` of this command",
+        )
     for agent, expected in EXPECTED.items():
         with scratch_folder("harbor") as folder:
             agreed = options.model_copy(update={"agent": agent, "attempts": 1})

@@ -49,10 +49,15 @@ def main() -> None:
     in_group = group is not None and group.join()
     limits.limit_process(bounds, in_group=in_group)
 
+    used = [os.open(Path(root).parent, os.O_RDONLY | os.O_DIRECTORY) for root in (rootfs, asked["below"]) if root]
+    for place in used:  # so that nobody removes them meanwhile
+        fcntl.flock(place, fcntl.LOCK_SH)
     ranged = has_range()
     codecs.lookup("ascii")  # now: that root may not read this Python's own files
 
     def hold() -> None:
+        for place in used:  # which lead out of the sandbox
+            os.close(place)
         first = os.fork()
         if first:
             os.waitpid(first, 0)

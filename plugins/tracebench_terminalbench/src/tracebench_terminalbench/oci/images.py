@@ -25,6 +25,8 @@ INSTALL = "apt-get install skopeo umoci buildah"
 _SAID = re.compile(r'msg="(.*)"$')
 """Where skopeo's words are in a line of its log."""
 _TAG = "image"
+_TOLD = "image.json"
+_AGENT = "an installed agent"
 _OUT = "localhost/task:latest"
 _POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'
 
@@ -38,6 +40,16 @@ class Image(NamedTuple):
     """The image's own: `Env`, `WorkingDir`, `User`, …"""
     notes: str
     """What could not be had as the image has it, or nothing."""
+
+
+class Kept(NamedTuple):
+    """What a store holds, of which sandboxes are made."""
+
+    key: str
+    name: str
+    """The image's, the folder of a Dockerfile, or nothing where an earlier version kept it."""
+    bytes: int
+    """Of its files; 0 where nobody counted."""
 
 
 class Store:
@@ -69,8 +81,8 @@ class Store:
         Raises:
             MappedError: when it cannot be had, or cannot be unpacked.
         """
-        self._demand_tools()
-        return self._kept(self._digest(reference), lambda work: self._fetch(reference, work / "layout"))
+        key = self.key_of(reference)
+        return self._kept(key, reference, lambda work: self._fetch(reference, work / "layout"))
 
     def built(self, context: Path) -> Image:
         """Return the image that the Dockerfile of a folder describes; its images are fetched, and it is built only where something changed.
@@ -78,11 +90,45 @@ class Store:
         Raises:
             MappedError: when something it names cannot be had, or a step of it fails; with the words of buildah.
         """
+        names = _named(context)
+        return self._kept(self.key_of(context), str(context), lambda work: self._build(context, names, work))
+
+    def key_of(self, source: str | Path) -> str:
+        """Return the name in this store of an image, or of what the Dockerfile of a folder describes; every place that is named is asked.
+
+        Raises:
+            MappedError: when one of them does not have it, or the commands for images are not here.
+        """
         self._demand_tools()
-        names = references((context / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
-        bases = {name: self._digest(name) for name in names.values()}
-        key = hashlib.sha256(json.dumps([bases, _hash_of(context), self._network]).encode()).hexdigest()
-        return self._kept(key, lambda work: self._build(context, names, work))
+        if isinstance(source, str):
+            return self._digest(source)[:32]
+        bases = {name: self._digest(name) for name in _named(source).values()}
+        return hashlib.sha256(json.dumps([bases, _hash_of(source), self._network]).encode()).hexdigest()[:32]
+
+    def holds(self, key: str) -> bool:
+        """Tell whether an image is unpacked already."""
+        return (self._folder / "roots" / key).exists()
+
+    def kept(self) -> list[Kept]:
+        """Return everything that is unpacked here, the newest last."""
+        found = []
+        for place in sorted((self._folder / "roots").glob("*"), key=lambda path: path.stat().st_mtime):
+            told = place / _TOLD
+            words: dict[str, Any] = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else {"name": _AGENT}
+            found.append(Kept(place.name, words.get("name", ""), words.get("bytes", 0)))
+        return found
+
+    def remove(self, key: str) -> bool:
+        """Remove what is unpacked of a key, and tell whether it could be: a sandbox that runs on it keeps it."""
+        place = self._folder / "roots" / key
+        with self._turn(f"lock-{key}"):
+            held = _try_hold(place)
+            if held is None:
+                return False
+            _remove(place)
+            os.close(held)
+        (self._folder / f"lock-{key}").unlink(missing_ok=True)
+        return True
 
     def brought(self, paths: Sequence[str]) -> Path:
         """Return a folder of an installed agent and what runs it, to lie below an image's files; made anew where it was installed anew."""
@@ -96,16 +142,16 @@ class Store:
                     (work / "done").rename(place)
         return place / "rootfs"
 
-    def _kept(self, key: str, make: Callable[[Path], Path]) -> Image:
+    def _kept(self, key: str, name: str, make: Callable[[Path], Path]) -> Image:
         """Return the image of a key, made where it is not there; nobody waits for one of another key."""
-        place = self._folder / "roots" / key[:32]
-        with self._turn(f"lock-{key[:32]}"):
+        place = self._folder / "roots" / key
+        with self._turn(f"lock-{key}"):
             if not place.exists():
-                self._unpack(place, make)
-        told = json.loads((place / "image.json").read_text(encoding="utf-8"))
+                self._unpack(place, name, make)
+        told = json.loads((place / _TOLD).read_text(encoding="utf-8"))
         return Image(place / "rootfs", told["config"], told["notes"])
 
-    def _unpack(self, place: Path, make: Callable[[Path], Path]) -> None:
+    def _unpack(self, place: Path, name: str, make: Callable[[Path], Path]) -> None:
         with self._work() as work:
             layout = make(work)
             contents = inspect(layout, most_mb=self._most)
@@ -119,8 +165,9 @@ class Store:
                 work,
                 environ={},
             )
-            told = {"config": contents.config, "notes": words_of(contents.devices)}
-            (done / "image.json").write_text(json.dumps(told), encoding="utf-8")
+            about = {"name": name, "bytes": contents.bytes}
+            told = {"config": contents.config, "notes": words_of(contents.devices), **about}
+            (done / _TOLD).write_text(json.dumps(told), encoding="utf-8")
             done.rename(place)
 
     def _digest(self, reference: str) -> str:
@@ -210,6 +257,10 @@ class Store:
             _remove(work)
             if held is not None:
                 os.close(held)
+
+
+def _named(context: Path) -> dict[str, str]:
+    return references((context / "Dockerfile").read_text(encoding="utf-8", errors="replace"))
 
 
 def _try_hold(folder: Path) -> int | None:
