@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tracebench_core.errors import MissingRequirementError
+from tracebench_core.errors import MissingRequirementError, PluginError
+from tracebench_core.plugins.agents import VARIABLE
+from tracebench_engine.api.agents import install_agent, list_agents
+from tracebench_engine.api.installed.hosting import open_host
 from tracebench_terminalbench.found import Harbor, find_harbor
 from tracebench_terminalbench.job_config import TOYS
 
@@ -48,3 +52,22 @@ def write_task(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def agent_installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], None]]:
+    """Return what installs a coding agent that is not there yet, into `$TRACEBENCH_AGENTS` where that is set."""
+    kept = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = kept or str(tmp_path_factory.mktemp("agents"))
+
+    def install(name: str) -> None:
+        host = open_host()
+        if not next(agent for agent in list_agents(host) if agent.name == name).path:
+            try:
+                install_agent(name, host)
+            except (MissingRequirementError, PluginError) as err:  # no Node, or no network
+                pytest.skip(str(err))
+
+    yield install
+    if kept is None:
+        del os.environ[VARIABLE]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -76,6 +77,20 @@ def busybox(folder: Path, *, release: str = "tracebench-busybox") -> Path:
     umoci("insert", "--image", f"{layout}:1", str(root), "/")
     umoci("config", "--image", f"{layout}:1", "--config.workingdir", "/srv", "--config.env", "MADE=here")
     return layout
+
+
+def debian(folder: Path, release: str) -> str:
+    """Make an image of a release of Debian in `folder/debian`, and return where it is; skip where its root is not here."""
+    packed = Path(os.environ.get("TRACEBENCH_DEBIAN_ROOTS", "/nonexistent"), f"{release}.tar")
+    if not packed.is_file():
+        pytest.skip(
+            f"no {packed.name} in $TRACEBENCH_DEBIAN_ROOTS: mmdebstrap --variant=minbase {release} {packed.name}"
+        )
+    layout = folder / "debian"
+    umoci("init", "--layout", str(layout))
+    umoci("new", "--image", f"{layout}:{release}")
+    umoci("raw", "add-layer", "--image", f"{layout}:{release}", str(packed))
+    return f"{layout}:{release}"
 
 
 def with_layer(layout: Path, entries: list[tarfile.TarInfo], *, tag: str) -> str:

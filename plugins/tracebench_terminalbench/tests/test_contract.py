@@ -15,7 +15,10 @@ from tracebench_core.errors import MissingRequirementError
 from tracebench_terminalbench.found import BELOW, LOWEST, find_harbor
 from tracebench_terminalbench.job_config import SIDE
 
-pytestmark = pytest.mark.heavy("harbor")
+pytestmark = [
+    pytest.mark.heavy("harbor"),
+    pytest.mark.timeout(600),
+]  # the first import of a Harbor compiles thousands of files
 MINORS = [f"0.{minor}" for minor in range(LOWEST[1], BELOW[1])]
 
 
