@@ -1,20 +1,21 @@
-"""Has a process refuse to die: `python -m tests.crash.refusing PID` keeps SIGTERM, SIGINT and SIGHUP from it, until it is gone.
+"""Has a process refuse to die: `python -m tests.crash.refusing` keeps SIGTERM, SIGINT and SIGHUP from it, until it is gone.
 
 It traces the process (ptrace(2)), as a debugger would, so that any process of a run can be made to refuse at any moment, whatever it
-does with signals itself. It prints a line once nothing reaches the process but SIGKILL, and exit code 3 says that it may not trace it.
+does with signals itself. It reads pids, one a line, and answers each: `gone`, `may not`, or `refusing`, once nothing reaches the process
+but SIGKILL. It traces the first that it can.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import sys
 from pathlib import Path
 
 REFUSED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-MAY_NOT = 3
-READY = b"refusing\n"
+READY, GONE, MAY_NOT = b"refusing\n", b"gone\n", b"may not\n"
 SEIZE, CONTINUE, LISTEN = 0x4206, 7, 0x4208
 TRACE_CLONE = 0x8
 """Threads that begin later are traced as well."""
@@ -33,11 +34,21 @@ def seize(pid: int) -> None:
         OSError: when it is gone, or may not be traced.
     """
     traced: set[int] = set()
-    while new := {int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()} - traced:
+    while new := {int(task.name) for task in Path(f"/proc/{pid}/task").glob("*")} - traced:
         for thread in new:
             if _ptrace(SEIZE, thread, None, TRACE_CLONE) == -1 and not traced and thread == pid:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         traced |= new
+    if not traced:
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
 
 
 def refuse() -> None:
@@ -57,15 +68,20 @@ def refuse() -> None:
 
 
 def main() -> int:
-    """Trace the process that is named."""
+    """Trace the first process that is named and there."""
     for number in REFUSED:
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C goes to whoever shares the terminal
-    try:
-        seize(int(sys.argv[1]))
-    except OSError:
-        return MAY_NOT
-    os.write(1, READY)
-    refuse()
+    for line in sys.stdin:
+        try:
+            seize(int(line))
+        except ProcessLookupError:
+            os.write(1, GONE)
+        except OSError:
+            os.write(1, MAY_NOT if is_alive(int(line)) else GONE)  # who is just ending may not be traced either
+        else:
+            os.write(1, READY)
+            refuse()
+            break
     return 0
 
 
