@@ -13,9 +13,10 @@ from tests.whole import HEAVY, one_in
 
 from tracebench_core.contracts import Session
 from tracebench_core.specs import Limits
-from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox.host import level
 
-pytestmark = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
+pytestmark = pytest.mark.skipif(level() != "strong", reason="this host has no Landlock or no seccomp")
 LIMITS = Limits(seconds=10.0, memory_mb=256, file_mb=1)
 WHO = "import os\ndef f():\n    return os.getpid()\n"
 LOOK = """

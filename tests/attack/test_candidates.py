@@ -12,7 +12,8 @@ import pytest
 from tests.whole import one_in
 
 from tracebench_core.specs import Limits
-from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox.host import level
 
 _HERE = Path(__file__).parent
 FIRST = runpy.run_path(str(_HERE / "candidates.py"))["CANDIDATES"]
@@ -23,7 +24,7 @@ LIMITS = Limits(seconds=0.5, patience=1, memory_mb=512, file_mb=16)
 PATIENT = LIMITS.model_copy(update={"seconds": 10.0})
 """For those who must be ended by something else than their time, on a busy machine too."""
 
-pytestmark = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
+pytestmark = pytest.mark.skipif(level() != "strong", reason="this host has no Landlock or no seccomp")
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.specs import Limits
-from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox.host import level
 
-pytestmark = pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox")
+pytestmark = pytest.mark.skipif(level() == "process", reason="this host has no sandbox")
 HEAD = "import ctypes, os, socket, sys, time\nlibc = ctypes.CDLL(None, use_errno=True)\nhost = sys.argv[1]\n"
 SAYS = "s.send(b'hello'); print('gained')"
 ATTACKS = {

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.specs import Limits
-from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
 from tracebench_sandbox.folders import LEVELS, BreachError, Weighing, remove
+from tracebench_sandbox.host import level
 
 ESCAPES = runpy.run_path(str(Path(__file__).with_name("escapes.py")))["ESCAPES"]
 HONEST = (
@@ -26,7 +27,7 @@ HONEST = (
 URGENT = "import os, socket, time\ndef f(*a):\n    socket.socket(fileno=os.dup(3)).send(b'x', socket.MSG_OOB)\n    time.sleep(60)\n"
 SWALLOW = "import time\ndef f(*a):\n    while True:\n        try: time.sleep(60)\n        except BaseException: pass\n"
 LIMITS = Limits(seconds=0.4, patience=1, memory_mb=512, file_mb=16)
-needs_strong = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
+needs_strong = pytest.mark.skipif(level() != "strong", reason="this host has no Landlock or no seccomp")
 
 
 def honest_work(sandbox: LocalSandbox) -> list[bytes]:

@@ -10,7 +10,8 @@ import pytest
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Limits
-from tracebench_sandbox import isolation, launch, open_sandbox
+from tracebench_sandbox import launch, open_sandbox
+from tracebench_sandbox.host import level
 
 HERE = Path(__file__).parent
 CANDIDATES = [
@@ -23,7 +24,7 @@ BY_SIGNAL_OR_SOCKET = (
 )  # fmt: skip
 
 
-pytestmark = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
+pytestmark = pytest.mark.skipif(level() != "strong", reason="this host has no Landlock or no seccomp")
 
 
 @pytest.fixture

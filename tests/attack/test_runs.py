@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.attack.soak import differences, install
 
-from tracebench_sandbox import isolation
+from tracebench_sandbox.host import level
 
 
 @pytest.mark.heavy("attack")
-@pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
+@pytest.mark.skipif(level() != "strong", reason="this host has no Landlock or no seccomp")
 def test_an_honest_job_beside_a_hostile_one_has_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

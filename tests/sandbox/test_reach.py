@@ -14,7 +14,8 @@ import pytest
 
 import tracebench_core
 import tracebench_sandbox
-from tracebench_sandbox import LocalSandbox, isolation, open_sandbox
+from tracebench_sandbox import LocalSandbox, open_sandbox
+from tracebench_sandbox.host import level
 
 SECRET = "answer-" + "41f7c0de"
 WALK = f"""
@@ -47,7 +48,7 @@ def other():
     return fake_other.NAME
 """
 
-pytestmark = pytest.mark.skipif(isolation().level != "strong", reason="this host has no Landlock or no seccomp")
+pytestmark = pytest.mark.skipif(level() != "strong", reason="this host has no Landlock or no seccomp")
 
 
 def lay(folder: Path, package: str, *, text: str, points: str = "") -> Path:

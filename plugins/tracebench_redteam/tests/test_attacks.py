@@ -18,11 +18,11 @@ from tracebench_engine.api.sandboxes import open_sandbox
 from tracebench_redteam.attacks import ALONE, ATTACKS, BURNS, FORGES, KINDS, SEEN_BY_FOLDER, TAKES, Attack
 from tracebench_redteam.places import ALL_OFF, try_attacks
 from tracebench_redteam.task import offered
-from tracebench_sandbox import isolation
+from tracebench_sandbox.host import level
 from tracebench_sandbox.kernel import namespaces, seccomp
 
 needs_namespaces = pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
-needs_sandbox = pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox for candidates")
+needs_sandbox = pytest.mark.skipif(level() == "process", reason="this host has no sandbox for candidates")
 CONTROL = Path(__file__).with_name("control.py")
 HIDE = Path(__file__).parents[3] / "tests/sandbox/hide.py"
 TOOLS = {"by ps": "ps", "by a shell": "bash"}

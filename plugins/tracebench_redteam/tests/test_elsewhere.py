@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_sandbox import isolation
+from tracebench_sandbox.host import level
 
 OURS = """
 from tracebench_core.contracts import EvaluationFailed
@@ -68,7 +68,7 @@ def test_a_suite_that_runs_candidates_in_its_own_process_falls(tmp_path: Path) -
 
 @pytest.mark.timeout(600)
 @pytest.mark.heavy("redteam")
-@pytest.mark.skipif(isolation().level == "process", reason="this host has no sandbox for candidates")
+@pytest.mark.skipif(level() == "process", reason="this host has no sandbox for candidates")
 def test_the_same_suite_in_the_sandbox_holds(tmp_path: Path) -> None:
     told = attacked(tmp_path, HELD)
     [task] = told["tasks"]
