@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,11 @@ from tracebench_analysis.logs.rows import Log, Row
 from tracebench_analysis.logs.versus import LogComparison, compare_logs
 from tracebench_analysis.statistics.clusters import clustered_error, mcnemar
 
-stats = pytest.importorskip("scipy.stats", reason="the other library of these statistics is not installed")
+
+@pytest.fixture(scope="module")
+def stats() -> Any:
+    """The other library of these statistics. Imported when it is asked: that takes half a second of every process that collects tests."""
+    return pytest.importorskip("scipy.stats", reason="the other library of these statistics is not installed")
 
 
 def log(name: str, *epochs: list[float], clusters: int | None = None) -> Log:
@@ -32,13 +37,13 @@ def paired(both: int, won: int, lost: int, neither: int) -> tuple[Log, Log]:
 
 
 @pytest.mark.parametrize(("won", "lost"), [(9, 1), (3, 0), (1, 9), (0, 0), (40, 40), (700, 760)])
-def test_mcnemar_is_the_binomial_test_of_scipy(won: int, lost: int) -> None:
+def test_mcnemar_is_the_binomial_test_of_scipy(stats: Any, won: int, lost: int) -> None:
     expected = stats.binomtest(won, won + lost).pvalue if won + lost else 1.0
 
     assert mcnemar(won, lost) == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_published_pair_of_198_questions_comes_out_as_published() -> None:
+def test_a_published_pair_of_198_questions_comes_out_as_published(stats: Any) -> None:
     found = compare_logs(paired(100, 9, 1, 88))  # GPQA 51.0 -> 55.1: McNemar p = 0.021, +4.0 points, 1.0 to 7.1
 
     (pair,) = found.pairs
@@ -50,7 +55,7 @@ def test_a_published_pair_of_198_questions_comes_out_as_published() -> None:
     assert (pair.interval.low, pair.interval.high) == (pytest.approx(0.0095, abs=5e-4), pytest.approx(0.0713, abs=5e-4))
 
 
-def test_several_epochs_are_scipy_s_paired_t_test_of_the_questions_means() -> None:
+def test_several_epochs_are_scipy_s_paired_t_test_of_the_questions_means(stats: Any) -> None:
     rng = random.Random(3)
     one, other = ([[float(rng.random() < p) for _ in range(50)] for _ in range(4)] for p in (0.7, 0.5))
 
@@ -65,7 +70,7 @@ def test_several_epochs_are_scipy_s_paired_t_test_of_the_questions_means() -> No
     assert (pair.interval.low, pair.interval.high) == (pytest.approx(low), pytest.approx(high))
 
 
-def test_clusters_of_one_are_no_clusters_and_copies_add_nothing() -> None:
+def test_clusters_of_one_are_no_clusters_and_copies_add_nothing(stats: Any) -> None:
     rng = random.Random(1)
     values = [rng.gauss(0, 1) for _ in range(30)]
 
