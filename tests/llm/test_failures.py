@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import count
 from typing import NamedTuple
 
-import openai
 import pytest
 from tests.llm.conftest import KEY, Open, say
 from tests.whole import one_in
@@ -125,6 +124,8 @@ LIMIT_ROOM = len(',"max_tokens":2147483648')
 @pytest.mark.parametrize("fault", ["no-usage", "negative-usage", "absurd-usage"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_usage_that_cannot_be_true_is_estimated_and_marked(desk: Desk, fault: Fault, stream: bool) -> None:
+    import openai
+
     client = desk.client(fault)
     endpoint = client.endpoint("agent")
     with openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.api_key.get_secret_value()) as sdk:

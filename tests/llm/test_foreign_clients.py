@@ -7,8 +7,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from typing import TYPE_CHECKING
 
-import openai
 import pytest
 from tests.llm.conftest import Open, say
 from tests.whole import HEAVY
@@ -16,9 +16,14 @@ from tests.whole import HEAVY
 from tracebench_core.specs import Budget, Endpoint
 from tracebench_testing.fake_openai import FakeOpenAI
 
+if TYPE_CHECKING:
+    import openai
+
 
 def sdk_for(endpoint: Endpoint) -> openai.OpenAI:
     """Return the SDK with its own habits, retries included."""
+    import openai
+
     return openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.api_key.get_secret_value())
 
 
@@ -47,6 +52,8 @@ def test_openai_sdk_asks_streams_and_is_metered(open_door: Open) -> None:
 
 
 def test_openai_sdk_does_not_repeat_a_refusal_or_a_failure(open_door: Open) -> None:
+    import openai
+
     with FakeOpenAI(rates={"500": 1.0}) as server:
         door = open_door(mode="real", base_url=server.base_url, max_retries=0)
         endpoint = door.client.endpoint("agent")
@@ -73,6 +80,8 @@ def test_a_spent_budget_is_402_insufficient_quota(open_door: Open) -> None:
 
 
 def test_a_stream_that_breaks_is_an_error_with_an_estimate_of_what_was_sent(open_door: Open) -> None:
+    import openai
+
     with FakeOpenAI(script=["broken-stream"]) as server:
         door = open_door(mode="real", base_url=server.base_url)
         endpoint = door.client.endpoint("agent")

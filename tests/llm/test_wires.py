@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 from tests.llm.conftest import KEY, Door, Open, say
 from tests.llm.scripted import Scripted, chat, chunks
 
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import Budget, Endpoint
+
+if TYPE_CHECKING:
+    import openai
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
 PIECES = [
@@ -25,6 +27,8 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type
 
 def openai_for(endpoint: Endpoint) -> openai.OpenAI:
     """Return OpenAI's client, without retries."""
+    import openai
+
     return openai.OpenAI(base_url=endpoint.base_url, api_key=endpoint.api_key.get_secret_value(), max_retries=0)
 
 
@@ -274,6 +278,8 @@ def test_every_wire_is_recorded_and_replayed_alike(open_door: Open) -> None:
 
 
 def test_a_spent_budget_is_a_refusal_on_every_wire(open_door: Open) -> None:
+    import openai
+
     door = open_door(budget=Budget(llm_calls=0))
     endpoint = door.client.endpoint("agent")
     with openai_for(endpoint) as sdk:
@@ -320,6 +326,8 @@ def test_what_no_model_is_asked_for_is_named(open_door: Open, path: str, body: d
 
 
 def test_a_role_asks_the_models_on_its_list_and_no_other(open_door: Open, server: Scripted) -> None:
+    import openai
+
     server.answer = chat({"content": "hi"}, usage={"prompt_tokens": 10, "completion_tokens": 1})
     models = {
         "small": {"model": "tiny", "prices": {"prompt": 1, "completion": 0}},
