@@ -43,6 +43,8 @@ def test_an_array_gives_the_leaderboard_of_the_local_run_and_leaves_nothing(worl
     assert run.returncode == 0, told
     assert "worker slurm-" in told
     assert world.leaderboard("there") == world.leaderboard("local")
+    checked = world.asked("fsck", "runs/there")  # the workers' logs are whole, too
+    assert checked.returncode == 0, checked.stdout
     cluster.wait_for(lambda: not cluster.told("squeue", "--noheader"))
     shown = world.asked("show", "runs/there", "--json").stdout
     assert "tb1/" not in shown  # the ticket is a secret

@@ -122,7 +122,7 @@ class Runner:
             if todo:
                 self._run_jobs(todo, journal=journal, tables=tables, open_services=services)
             summary = self._summary()
-            took, cpu = self._means.clock() - self._started, cpu_seconds(self._control.executor) - self._used
+            took, cpu = self._means.clock() - self._started, cpu_seconds() - self._used
             end = RunEnd(summary.exit_code, took, cpu, self._overshoot)
             self._closing.close(end, journal=journal, tables=tables, counts=summary.counts)
         self._reporter.run_finished(self._layout.path, summary.counts)
@@ -193,6 +193,9 @@ class Runner:
                 around.supervisor.hurry()
             finally:
                 committer.close()
+                self._used -= cpu_seconds(executor) - cpu_seconds()
+                self._control.executor = None
+                del executor  # what it keeps for a next call ends now: its logs are whole before they are indexed
                 if self._plan.config.run_budget.caps():
                     self._overshoot = around.overshoot()
 
