@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from tracebench_terminalbench.job_config import LOCAL, TOYS, Case, Model, dataset, environment, job_config
+from tracebench_terminalbench.job_config import LOCAL, TOYS, Case, Model, dataset, job_config
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.stub import answer
 
@@ -86,12 +89,19 @@ def test_the_stub_answers_the_agents_prompt_and_no_other() -> None:
     assert answer([{"role": "user", "content": "hello"}], random.Random(1)) is None
 
 
-def test_a_place_of_an_image_is_found_from_the_folder_of_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_place_of_an_image_is_found_from_the_folder_of_the_run_also_where_a_job_works_in_another(
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "images").mkdir()
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "work").mkdir()
     told = {"debian:12": "images:12", "saved": "images", "far": "docker://127.0.0.1:5000/x"}
-    assert environment("oci", {"images": told})["kwargs"]["images"] == {
+    code = (
+        "import json, os, sys; from tracebench_terminalbench.job_config import environment; os.chdir('work');"
+        "print(json.dumps(environment('oci', {'images': json.loads(sys.argv[1])})['kwargs']['images']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(told)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == {
         "debian:12": f"{tmp_path}/images:12", "saved": f"{tmp_path}/images", "far": "docker://127.0.0.1:5000/x",
     }  # fmt: skip

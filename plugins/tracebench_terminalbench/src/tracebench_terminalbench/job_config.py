@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tracebench_engine.api.interpreters import data_folder
 from tracebench_terminalbench.oci.sources import split_place
-from tracebench_terminalbench.program import TERMINUS, brought, is_program, start
+from tracebench_terminalbench.program import STARTED, TERMINUS, brought, is_program, start
 
 if TYPE_CHECKING:
     from tracebench_terminalbench.options import Options
@@ -98,9 +98,9 @@ def environment(backend: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_here(place: str) -> str:
-    """Return the place of an image with its path from the root: Harbor runs in another folder."""
+    """Return the place of an image with its path from the root: jobs and Harbor run in other folders."""
     path, tag = split_place(place)
-    whole = Path(path).expanduser().absolute()
+    whole = STARTED / Path(path).expanduser()
     return (f"{whole}:{tag}" if tag else str(whole)) if whole.exists() else place
 
 

@@ -12,6 +12,7 @@ from tracebench_terminalbench.catalog import cases_of, task_name
 from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import NotUnderstoodError, read_dockerfile
 from tracebench_terminalbench.job_config import HERE, Case, backend_of, needs_door
 from tracebench_terminalbench.options import MODELLESS, Options
+from tracebench_terminalbench.program import STARTED
 from tracebench_terminalbench.task import TerminalTask
 
 
@@ -58,7 +59,7 @@ def _refuse_images(cases: Sequence[Case]) -> None:
 
 
 def _on_disk(case: Case, written: str) -> Case:
-    place = Path(written).expanduser().absolute()
+    place = STARTED / Path(written).expanduser()
     folder = place if (place / "task.toml").is_file() else place / case.slug
     if not (folder / "task.toml").is_file():
         raise UsageError(

@@ -22,6 +22,8 @@ FOLDER, PRESET = "folder", "preset:"
 PYTHON = "python3"
 OWN = Path(__file__).parent / "agent"
 """A small agent of ours, careless as it is."""
+STARTED = Path.cwd()
+"""Where the run was started, by which paths in a config are meant: a job works in a folder of its own later."""
 LONGEST = 200_000
 """Characters of all files of an agent together."""
 _ENVIRON = {
@@ -44,7 +46,7 @@ def agent_files(options: Options) -> dict[str, str]:
     Raises:
         UsageError: when there is no such folder, when it holds no text, or more than `LONGEST` characters.
     """
-    home = Path(options.agent_folder).expanduser().absolute() if options.agent_folder else OWN
+    home = STARTED / Path(options.agent_folder).expanduser() if options.agent_folder else OWN
     hint = f"ls -A {quoted(home)}"
     if not home.is_dir():
         raise UsageError(f"`agent_folder` is `{options.agent_folder}`, and there is no such folder.", hint=hint)
