@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 
 from tracebench_engine.api import load_run
 from tracebench_engine.api.records import RunLayout
+from tracebench_engine.api.rundirs.control import workers_of
 from tracebench_viewer.settings import VARIABLE
 
 pytestmark = [
@@ -204,3 +208,41 @@ def test_a_view_that_fails_costs_its_own_place(runs_dir: Path, monkeypatch: pyte
     assert "broken of a_plugin failed: RuntimeError: on purpose" in said.replace("`", "")
     assert "counted" in said
     assert "silent" not in said
+
+
+WAITING = """
+import time
+from pathlib import Path
+class Waits:
+    def __init__(self, settings): ...
+    def train(self, problem):
+        problem.evaluate(problem.initial)
+        while not (Path(__file__).parent / "go").exists(): time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(find_spec("tracebench_workers") is None, reason="the plugin `tracebench-workers` is not installed")
+def test_a_run_under_way_shows_its_workers_and_what_they_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "slow.py").write_text(WAITING)
+    config = {
+        "run_id": "far", "tasks": ["internal:numeric_param"], "trainers": ["./slow.py:Waits"], "executor": "workers",
+        "plugins": {"options": {"workers": {"listen": "127.0.0.1:0", "start": 1}}},
+    }  # fmt: skip
+    (tmp_path / "far.yaml").write_text(json.dumps(config))
+    command = [str(Path(sys.executable).with_name("trace-bench")), "run", "--config", "far.yaml"]
+    with (tmp_path / "log").open("w") as log, subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as run:
+        try:
+            until = time.monotonic() + 120
+            while not any(w.jobs for w in workers_of(tmp_path / "runs" / "far")):
+                assert run.poll() is None, (tmp_path / "log").read_text()
+                assert time.monotonic() < until, (tmp_path / "log").read_text()
+                time.sleep(0.1)
+            app = opened(tmp_path / "runs", "run", monkeypatch=monkeypatch, run="far")
+            (row,) = next(d.value for d in app.dataframe if "worker" in d.value).to_dict("records")
+            (job_id,) = (job.name for job in (tmp_path / "runs" / "far" / "jobs").iterdir())
+            assert (row["running"], row["jobs"], row["reached"]) == ("1 of 1", job_id, "yes")
+            assert row["on"]
+        finally:
+            (tmp_path / "go").touch()
+    assert run.returncode == 0, (tmp_path / "log").read_text()

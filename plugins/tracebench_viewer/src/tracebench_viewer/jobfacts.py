@@ -6,7 +6,7 @@ import shlex
 
 import streamlit as st
 
-from tracebench_core.specs import JobSpec
+from tracebench_core.specs import JobSpec, WorkerState
 from tracebench_engine.api.records import RunLayout
 from tracebench_viewer import parts
 from tracebench_viewer.following import Pace
@@ -56,6 +56,14 @@ def pace_row(pace: Pace) -> dict[str, object]:
         "job": job.job_id, "best": pace.best, "evaluations": _whole(pace.evaluations), "budget": pace.share, "USD": pace.usd,
         "tokens": _whole(pace.tokens), "left": duration(pace.left), "since": duration(pace.seconds), "task": job.task_id,
         "trainer": job.called, "seed": job.seed, "doing": pace.doing,
+    }  # fmt: skip
+
+
+def worker_row(worker: WorkerState) -> dict[str, object]:
+    """Return a worker of a run under way as a row of a table."""
+    return {
+        "worker": worker.name, "on": worker.host, "running": f"{len(worker.jobs)} of {worker.slots}", "jobs": ", ".join(worker.jobs),
+        "heard": f"{duration(worker.silent)} ago", "reached": "yes" if worker.is_reached else "no",
     }  # fmt: skip
 
 

@@ -91,6 +91,10 @@ def _progress(name: str, *, was_live: bool) -> None:
         _under_way(run)
         idle = "" if run["idle"] is None else f"; nothing was written for {duration(run['idle'])}"
         st.caption(f"{len(run['running'])} {'job is' if len(run['running']) == 1 else 'jobs are'} under way{idle}.")
+    if (alive := shelf.live(name)) is not None and alive.workers:
+        parts.table(
+            [jobfacts.worker_row(worker) for worker in alive.workers], key="workers", alt="Workers", height="content"
+        )
     if run["state"] == "stopped":
         left = counts.get("not_run", 0)
         st.warning(
