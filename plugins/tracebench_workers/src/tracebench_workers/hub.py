@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 CLOSING = 10.0
 """Seconds that saying goodbye may take."""
-MOST_STRANGERS = 64
-"""Connections at a time that have not shown the token yet; further ones are closed at once."""
+MOST_STRANGERS = 384
+"""Connections at a time that have not shown the token yet; further ones are closed at once. A whole array of workers may come together."""
 
 
 class Given(NamedTuple):
@@ -101,7 +101,14 @@ class Hub:
         self._strangers = 0
         try:
             self._server = self._do(
-                asyncio.start_server(self._answer, host, int(port), ssl=context, ssl_handshake_timeout=HELLO_SECONDS)
+                asyncio.start_server(
+                    self._answer,
+                    host,
+                    int(port),
+                    ssl=context,
+                    ssl_handshake_timeout=HELLO_SECONDS,
+                    backlog=MOST_STRANGERS,
+                )
             )
         except OSError as err:
             self._stop()
