@@ -135,6 +135,19 @@ def test_strangers_that_say_nothing_keep_no_further_ones_waiting(hub: Hub) -> No
     assert joined(hub).name == "n"
 
 
+def test_an_array_of_workers_that_come_together_is_let_in(hub: Hub) -> None:
+    async def arrive() -> list[bool]:
+        streams = await asyncio.gather(*(connect(hub.ticket) for _ in range(128)))
+        for number, (_, writer) in enumerate(streams):  # all are there before the first one speaks
+            send(writer, hello(hub, session=f"s{number}", name=f"n{number}"))
+        welcomed = [await receive(reader) for reader, _ in streams]
+        for _, writer in streams:
+            await closed(writer)
+        return ["needs" in words[0] for words in welcomed if words is not None]
+
+    assert asyncio.run(arrive()) == [True] * 128
+
+
 def test_odd_words_of_a_worker_end_its_connection_and_nothing_else(hub: Hub) -> None:
     async def knock(more: dict[str, Any]) -> None:
         reader, writer = await connect(hub.ticket)

@@ -101,16 +101,7 @@ def hidden(world: World, *words: str) -> subprocess.Popen[str]:
     """Start a worker that does not see the runs: another folder is mounted over them, for it alone."""
     script = 'mount -t tmpfs none runs && exec "$0" "$@"'
     world.wait_for((world.folder / "ticket").exists)
-    process = subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", script, COMMAND, "worker", "--ticket", "ticket", *words],
-        cwd=world.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    world.started.append(process)
-    return process
+    return world.start("worker", "--ticket", "ticket", *words, within=["unshare", "--mount", "sh", "-c", script])
 
 
 @ALONE

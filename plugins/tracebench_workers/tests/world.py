@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,9 +58,10 @@ class World:
         (folder / "waits.yaml").write_text(WAITS)
         (folder / "models.yaml").write_text(MODELS)
 
-    def start(self, *words: str, **environ: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, within: Sequence[str] = (), **environ: str) -> subprocess.Popen[str]:
+        """Start the command with these words; `within` is a command of its own that runs it."""
         process = subprocess.Popen(
-            [COMMAND, *words],
+            [*within, COMMAND, *words],
             cwd=self.folder,
             env={**os.environ, **self.environ, **environ},
             stdout=subprocess.PIPE,
