@@ -24,6 +24,15 @@ echo "loss: 99 (a first guess)"
 awk -v seed="$1" -v rate="$rate" -v noise=NOISE 'BEGIN { srand(seed); u = rand() + rand() + rand() + rand() + rand() + rand() - 3
   printf "loss: %.6f\\nmemory_mb: %d\\n", (rate - 3) ^ 2 + 1 + u * noise, rate * 10 }'
 """
+RUN = """
+mode: real
+uncalibrated: score
+seeds: [1]
+job_timeout: 0
+llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
+tasks: ["autoresearch:{task}"]
+trainers: [{trainer}]
+"""
 STEPS = (
     ("a smaller rate", "rate=5", "rate=4"),
     ("a comment, which changes nothing", "flavour=plain", "flavour=fancy"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.tracebench_autoresearch.tests.dials import block, write
+from plugins.tracebench_autoresearch.tests.dials import RUN, block, write
 
 from tracebench_testing.fake_openai import FakeOpenAI
 
@@ -21,15 +21,7 @@ SCORE = f"""\
 awk -v seed="$1" -v g="$(({"+".join(GOOD)}))" 'BEGIN {{ srand(seed); u = rand() + rand() + rand() + rand() + rand() + rand() - 3
   printf "loss: %.6f\\n", 20 - g + u / 2 }}'
 """
-CONFIG = """
-mode: real
-uncalibrated: score
-seeds: [1]
-job_timeout: 0
-llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
-tasks: ["autoresearch:dials"]
-trainers: [{{id: Autoresearch, params_variants: [{{num_experiments: 15, memory: 20, accept: {accept}}}]}}]
-"""
+TRAINER = "{{id: Autoresearch, params_variants: [{{num_experiments: 15, memory: 20, accept: {accept}}}]}}"
 
 
 def reply(messages: list[dict[str, Any]]) -> str:
@@ -58,7 +50,9 @@ def ended(folder: Path, accept: str) -> list[str]:
     files = {"dial.txt": "\n\n\n".join(f"{name}=0" for name in NAMES) + "\n", "score.sh": SCORE}
     write(folder / "root", "dials", experiment, files)
     with FakeOpenAI(reply=reply) as server:
-        (folder / "run.yaml").write_text(CONFIG.format(url=server.base_url, accept=accept))
+        (folder / "run.yaml").write_text(
+            RUN.format(url=server.base_url, task="dials", trainer=TRAINER.format(accept=accept))
+        )
         trace_bench("run", "--config", "run.yaml", "--root", "root", "-o", "run_id=r")
     return trace_bench("autoresearch", "best", "r").splitlines()
 

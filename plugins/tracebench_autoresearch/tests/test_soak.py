@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.tracebench_autoresearch.tests.dials import answer, block, write_dial
+from plugins.tracebench_autoresearch.tests.dials import RUN, answer, block, write_dial
 
 from tracebench_testing.fake_openai import FakeOpenAI
 
@@ -24,15 +24,6 @@ pytestmark = [pytest.mark.heavy("autoresearch_soak"), pytest.mark.timeout(3600)]
 CANDIDATES = int(os.environ.get("TRACEBENCH_SOAK_CANDIDATES", "200"))
 KILLS = int(os.environ.get("TRACEBENCH_SOAK_KILLS", "12"))
 MARK = "TRACEBENCH_SOAK_MARK"
-CONFIG = """
-mode: real
-uncalibrated: score
-seeds: [1]
-job_timeout: 0
-llm: {{provider: openai, model: rules, base_url: "{url}", prices: {{rules: {{prompt: 1.0, completion: 2.0}}}}}}
-tasks: ["autoresearch:dial"]
-trainers: [{trainer}]
-"""
 
 
 def marked(mark: str) -> Iterator[str]:
@@ -57,7 +48,7 @@ class Place:
         self.folder, self.temporary = folder, folder / "tmp"
         self.temporary.mkdir(parents=True)
         write_dial(folder / "root", noise=0.3)
-        (folder / "run.yaml").write_text(CONFIG.format(url=url, trainer=trainer))
+        (folder / "run.yaml").write_text(RUN.format(url=url, task="dial", trainer=trainer))
         self.mark = f"{folder.name}-{os.getpid()}"
         self.environ = os.environ | {"TMPDIR": str(self.temporary), MARK: self.mark}
 
