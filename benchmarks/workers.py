@@ -3,9 +3,9 @@
 `short` has jobs that wait for 100 ms on two workers of this machine; `noop` has 2,000 jobs of NoOp there. Both count ends a second
 in the journal, from the first to the last, and the baseline is the local executor with two jobs at a time, in turns with it.
 
-`crowd` has one run serve 256 workers that only wait: a process of its own speaks for all of them, keeps each order for `--wait`
-seconds, and sends the files of a job that really ran, under the order's id. Told are ends a second, seconds of the processor that
-the run's own process used in each second between, and the most memory that it held. `join` says how long a worker takes to join,
+`crowd` has one run serve 256 workers that only wait: four processes of its own (`--speakers`) speak for all of them, keep each order
+for `--wait` seconds, and send the files of a job that really ran, under the order's id. Told are ends a second, seconds of the processor
+that the run's own process used in each second between, and the most memory that it held. `join` says how long a worker takes to join,
 imports aside.
 
 `--jobs` and `--workers` change the numbers, `--files` how files come to the run.
@@ -26,6 +26,7 @@ import tarfile
 import tempfile
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -100,13 +101,14 @@ def beside(folder: Path, title: str, trainer: str, jobs: int, *, rounds: int, fi
 
 
 class Crowd:
-    """Workers that only wait, on one thread."""
+    """Workers that only wait, on one thread; others write their files, because each waits for the disk."""
 
     def __init__(self, ticket: Ticket, model: Path, number: int, wait: float) -> None:
         """`model` is the folder of a job that has finished."""
         self._ticket = ticket
         self._model = model.name
         self._files = {path.name: path.read_bytes() for path in model.iterdir() if path.is_file()}
+        self._writers = ThreadPoolExecutor(32)
         self._number = number
         self._wait = wait
         self._corners: dict[str, Corner] = {}
@@ -156,14 +158,18 @@ class Crowd:
         job = json.loads(words["order"])["job"]
         await asyncio.sleep(self._wait)
         files = renamed(self._model, self._files, job["job_id"], job["seed"])
-        body = b""
-        if corner is None:
-            body = packed(job["job_id"], files)
-        else:
-            (corner.path / "jobs" / job["job_id"]).mkdir()
-            for name, data in files.items():
-                (corner.path / "jobs" / job["job_id"] / name).write_bytes(data)
+        body = packed(job["job_id"], files) if corner is None else b""
+        if corner is not None:
+            folder = corner.path / "jobs" / job["job_id"]
+            await asyncio.get_running_loop().run_in_executor(self._writers, laid, folder, files)
         post.send({"end": words["number"], "exit": "done", "detail": ""}, body)
+
+
+def laid(folder: Path, files: dict[str, bytes]) -> None:
+    """Write the files of a job into a folder of its own."""
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
 
 
 def renamed(model: str, files: dict[str, bytes], job: str, seed: int) -> dict[str, bytes]:
@@ -192,7 +198,7 @@ def used(pid: int) -> tuple[float, float]:
     return (int(fields[11]) + int(fields[12])) / TICKS, int(peak[1]) / 1024 if peak else 0.0
 
 
-def crowd(folder: Path, jobs: int, workers: int, wait: float, files: str) -> None:
+def crowd(folder: Path, jobs: int, *, workers: int, wait: float, files: str, speakers: int) -> None:
     """Print what one run needs to serve many workers."""
     write(folder, "NoOp", 1)
     if start(folder, "model").wait() != 0:
@@ -206,30 +212,22 @@ def crowd(folder: Path, jobs: int, workers: int, wait: float, files: str) -> Non
         if run.poll() is not None:
             raise SystemExit((folder / "crowd.log").read_text())
         time.sleep(0.05)
-    member = [
-        sys.executable,
-        __file__,
-        "member",
-        str(ticket),
-        str(model),
-        "--workers",
-        str(workers),
-        "--wait",
-        str(wait),
-    ]
-    there = subprocess.Popen(member)
+    member = [sys.executable, __file__, "member", str(ticket), str(model), "--wait", str(wait), "--workers"]
+    each = [workers // speakers + (number < workers % speakers) for number in range(speakers)]
+    there = [subprocess.Popen([*member, str(number)]) for number in each if number]
     seen = []
     while run.poll() is None:
         with suppress(OSError, IndexError):
             seen.append((time.time(), *used(run.pid)))
         time.sleep(0.2)
-    there.wait()
+    for speaker in there:
+        speaker.wait()
     told = ends(folder / "runs/crowd")
     a_second = (len(told) - 1) / (told[-1] - told[0])
     between = [each for each in seen if told[0] <= each[0] <= told[-1]]
     busy = (between[-1][1] - between[0][1]) / (between[-1][0] - between[0][0])
     print(
-        f"crowd, files {files}: {workers} workers, {len(told):,} jobs that wait {wait:g} s (exit {run.returncode}):"
+        f"crowd, files {files}: {workers} workers of {speakers} processes, {len(told):,} jobs that wait {wait:g} s (exit {run.returncode}):"
         f" {a_second:.0f} ends a second of {workers / wait:.0f} at most; the run's process: {busy:.2f} s of the processor a second,"
         f" {1000 * busy / a_second:.2f} ms an end,"
         f" at most {max(each[2] for each in seen):.0f} MB"
@@ -281,6 +279,7 @@ def main() -> None:
     parser.add_argument("--wait", type=float, default=0.85)
     parser.add_argument("--files", choices=["shared", "streamed"], default="shared")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--speakers", type=int, default=4)
     options = parser.parse_args()
     if options.parts[0] == "member":
         ticket, model = Ticket.parse(Path(options.parts[1]).read_text()), Path(options.parts[2])
@@ -295,7 +294,14 @@ def main() -> None:
             elif part == "noop":
                 beside(here, part, "NoOp", options.jobs or 2000, rounds=options.rounds, files=options.files)
             elif part == "crowd":
-                crowd(here, options.jobs or 10_000, options.workers, options.wait, options.files)
+                crowd(
+                    here,
+                    options.jobs or 10_000,
+                    workers=options.workers,
+                    wait=options.wait,
+                    files=options.files,
+                    speakers=options.speakers,
+                )
             else:
                 join(here, options.rounds)
 

@@ -149,6 +149,16 @@ def test_what_nobody_has_is_told_before_anything_runs(world: World) -> None:
     assert not world.begun()
 
 
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [("cpus=64", "64 processors"), ("memory_mb=1 << 24", "1.64e+04 GiB"), ("gpus=1", "1 GPU")],
+)
+def test_jobs_that_take_what_no_node_has_are_refused(world: World, what: str, words: str) -> None:
+    said = world.refusals(what, "-o", "executor=ray")
+    assert said.count("No node of this Ray cluster has what one worker takes") == 2, said
+    assert words in said
+
+
 @pytest.fixture
 def cluster(short: Path) -> Iterator[str]:
     """A Ray of two nodes, both on this machine: one with a processor, one with two and something of its own."""

@@ -164,6 +164,13 @@ def test_what_slurm_would_refuse_is_told_before_anything_runs(world: World, opti
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.parametrize("what", ["cpus=64", "memory_mb=1 << 24", "gpus=1"])
+def test_jobs_that_take_what_no_node_has_are_refused(world: World, what: str) -> None:
+    said = world.refusals(what, *SLURM)
+    assert said.count("Slurm would not take such a worker") == 2, said
+    assert not (world.folder / "runs").exists()
+
+
 def test_plan_says_where_jobs_would_run(world: World) -> None:
     planned = world.asked("plan", "waits.yaml", *SLURM, "-o", "plugins.options.slurm.minutes=5")
     assert "an array of 2 in Slurm (--cpus-per-task=1 --time=5), each 1 at a time" in planned.stdout, planned.stderr

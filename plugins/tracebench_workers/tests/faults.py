@@ -43,9 +43,11 @@ class Asks:
         with open(Path(__file__).parent / "begun", "a") as log:
             log.write(f"{problem.seed} {os.getpid()}\\n")
         print(os.urandom(1 << 19).hex())
-        for _ in range(6):
+        for step in range(6):
             problem.evaluate(problem.initial)
-            time.sleep(0.3)
+            if step < 4:
+                problem.complete([{"role": "user", "content": f"{problem.seed} {step} " + "word " * 300}])
+            time.sleep(0.6)
 """
 CONFIG = """
 run_id: r
@@ -68,12 +70,15 @@ FAULTS = {
     "cut": "all connections cut at once",
     "cut in files": "all cut within the next MiB, of which nearly all is files where these are streamed",
     "cut in words": "all cut within the next 3,000 bytes: orders, ends, signs of life",
-    "cut in a call": "a new connection cut after its handshake: a call of a model, seldom a worker that joins",
+    "cut in a call": "a new connection cut after its handshake, in what is asked: a call of a model, seldom a worker that joins",
+    "cut in an answer": "the same in what is answered, so that a call was made and paid for, and its answer is lost",
     "silence": "nothing passes for 1 or 10 s, no connection is closed",
     "cancel": "`cancel` of the run, then `resume`",
 }
 HERE = ("runner", "gateway", "cancel")
 """Those that befall a run on one machine, too."""
+CALLS_CUT = {"cut in a call": (420, 9000), "cut in an answer": (1230, 5000)}
+"""After how many bytes of a connection: a handshake has 414 and 1,218, the four calls of a job more than 9,000 and 5,000."""
 MARK = "FAULTS_WORKER"
 
 
@@ -125,8 +130,8 @@ class Round:
             self._end_run(what)
         elif what == "silence":
             self.proxy.swallow(self.chance.choice((1.0, 10.0)))
-        elif what == "cut in a call":
-            self._cut_in_a_call()
+        elif what in CALLS_CUT:
+            self._cut_in_a_call(CALLS_CUT[what], is_answer=what == "cut in an answer")
         else:
             most = {"cut in files": 1 << 20, "cut in words": 3000}.get(what, 0)
             self.proxy.cut(self.chance.randrange(1, most) if most else 0)
@@ -214,14 +219,15 @@ class Round:
     def _there(self) -> list[subprocess.Popen[str]]:
         return [worker for worker in self.workers if worker.poll() is None and worker.pid not in self.frozen]
 
-    def _cut_in_a_call(self) -> None:
-        """Wait for one: jobs that ask no model make none."""
+    def _cut_in_a_call(self, after: tuple[int, int], *, is_answer: bool) -> None:
+        """Wait for one: a job opens its connection with its first call."""
         before = self.proxy.ambushed
-        self.proxy.cut_the_next(self.chance.randrange(500, 2500))
+        self.proxy.cut_the_next(self.chance.randrange(*after), is_answer=is_answer)
         until = time.monotonic() + 30
         while self.run.poll() is None and self.proxy.ambushed == before and time.monotonic() < until:
             self._keep_three()
             time.sleep(0.1)
+        self.proxy.spare()
         if self.proxy.ambushed == before:
             self.befell[-1] = "no call came"
 

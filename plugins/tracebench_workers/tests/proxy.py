@@ -5,6 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import suppress
+from typing import NamedTuple
+
+
+class Ambush(NamedTuple):
+    """A cut that waits for a connection."""
+
+    after: int
+    """Bytes of it."""
+    is_answer: bool
+    """Whether they are counted in what comes back."""
 
 
 class Proxy:
@@ -14,7 +24,7 @@ class Proxy:
         self._to = to
         self._writers: set[asyncio.StreamWriter] = set()
         self._left: int | None = None
-        self._ambush: int | None = None
+        self._ambush: Ambush | None = None
         self.ambushed = 0
         """Connections that were cut because they were new."""
         self._is_open = asyncio.Event()
@@ -27,9 +37,13 @@ class Proxy:
         """End every connection, once so many bytes more have passed."""
         self._loop.call_soon_threadsafe(self._cut, after)
 
-    def cut_the_next(self, after: int) -> None:
-        """End the next connection that is opened once so many bytes of it have passed, and no other."""
-        self._loop.call_soon_threadsafe(setattr, self, "_ambush", after)
+    def cut_the_next(self, after: int, *, is_answer: bool = False) -> None:
+        """End the first connection that is opened from now on of which so many bytes pass, asked or answered, and no other."""
+        self._loop.call_soon_threadsafe(setattr, self, "_ambush", Ambush(after, is_answer))
+
+    def spare(self) -> None:
+        """Wait for no connection to cut any more."""
+        self._loop.call_soon_threadsafe(setattr, self, "_ambush", None)
 
     def swallow(self, seconds: float) -> None:
         """Carry nothing for so long, with no connection ended."""
@@ -66,14 +80,18 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers |= {writer, there[1]}
-        left, self._ambush = self._ambush, None
-        await asyncio.gather(self._carry(reader, there[1], left), self._carry(there[0], writer, None))
+        met = self._ambush
+        asked, answered = (met if met is not None and met.is_answer == way else None for way in (False, True))
+        await asyncio.gather(self._carry(reader, there[1], asked), self._carry(there[0], writer, answered))
         self._writers -= {writer, there[1]}
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ambush: Ambush | None) -> None:
+        most = ambush.after if ambush is not None else None
         with suppress(OSError):
             while data := await reader.read(1 << 12):
                 await self._is_open.wait()
+                if ambush is not self._ambush:  # another connection was cut, or none is to be any more
+                    most = None
                 if most is not None:
                     data, most = data[:most], most - len(data)
                 if self._left is not None:
@@ -83,6 +101,6 @@ class Proxy:
                 if self._left is not None and self._left <= 0:
                     self._cut(0)
                 if most is not None and most <= 0:
-                    self.ambushed += 1
+                    self.ambushed, self._ambush = self.ambushed + 1, None
                     break
         writer.transport.abort()

@@ -300,6 +300,8 @@ def test_an_end_that_there_is_not_loses_the_job(hub: Hub, exit_: Any) -> None:
     station.running[1] = Given(NOBODYS, {}, b"")
     hub.told.put(Told("end", station, {"end": 1, "exit": exit_}))
     executor._wait(hub)
+    while executor._active:
+        executor._wait(hub)
     assert [end.exit for end in executor._ready] == ["lost"]
     assert not station.running
 

@@ -37,6 +37,19 @@ max_workers: 2
 executor: workers
 plugins: {options: {workers: {listen: "127.0.0.1:0", ticket: ticket, lease: 3}}}
 """
+BIG = """
+from tracebench_core.registry import trainer
+from tracebench_core.specs import Resources
+@trainer(resources=Resources({what}))
+class Big:
+    def __init__(self, settings): ...
+    def train(self, problem): ...
+"""
+TAKES = """
+run_id: big
+tasks: [internal:numeric_param]
+trainers: ["./big.py:Big"]
+"""
 MODELS = """
 tasks: [internal:code_param, internal:numeric_param]
 trainers: [NoOp, BestOfN]
@@ -57,6 +70,7 @@ class World:
         (folder / "slow.py").write_text(SLOW)
         (folder / "waits.yaml").write_text(WAITS)
         (folder / "models.yaml").write_text(MODELS)
+        (folder / "takes.yaml").write_text(TAKES)
 
     def start(self, *words: str, within: Sequence[str] = (), **environ: str) -> subprocess.Popen[str]:
         """Start the command with these words; `within` is a command of its own that runs it."""
@@ -106,6 +120,17 @@ class World:
         return subprocess.run(
             [COMMAND, *words], cwd=self.folder, env=environ, capture_output=True, text=True, check=False, timeout=900
         )
+
+    def refusals(self, what: str, *options: str) -> str:
+        """Return what `validate` and `run` say of jobs that take more than there is; both must refuse them, and make nothing."""
+        (self.folder / "big.py").write_text(BIG.format(what=what))
+        checked = self.asked("validate", "--strict", "--config", "takes.yaml", *options)
+        assert checked.returncode == 1, checked
+        run = self.asked("run", "--config", "takes.yaml", *options)
+        assert run.returncode == 2, run
+        said = checked.stdout + run.stderr
+        assert "Traceback" not in said
+        return said
 
     def states(self) -> list[dict[str, Any]]:
         """Return the workers that `ps` tells of."""

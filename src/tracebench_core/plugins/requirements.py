@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import socket
@@ -83,8 +84,14 @@ def _accepts(address: str) -> bool:
 def _has_gpu(wanted: str) -> bool:
     names = (_output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or "").splitlines()
     if wanted.isdigit():
-        return len(names) >= int(wanted)
+        return min(len(names), _most_visible()) >= int(wanted)
     return any(wanted.casefold() in name.casefold() for name in names)
+
+
+def _most_visible() -> float:
+    """Return how many graphics processors CUDA may show to a process of this one."""
+    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return math.inf if told is None else sum(name.strip() not in {"", "-1"} for name in told.split(","))
 
 
 def _has_dataset(name: str) -> bool:

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         JobOrder as JobOrder,
         Sealed as Sealed,
         SharedLimits as SharedLimits,
+        Use as Use,
         WorkerState as WorkerState,
     )
     from tracebench_core.specs.parts import (

@@ -116,6 +116,15 @@ class JobOrder(Spec):
         return self.model_copy(update=changed)
 
 
+class Use(Spec):
+    """A task, trainer or proposer that jobs of a run use, and which may need something of the machine where they run."""
+
+    kind: Literal["task", "trainer", "optimizer"]
+    id: str
+    settings: dict[str, Any] = {}
+    """Those that may make a requirement moot."""
+
+
 class ExecutorSetting(Spec):
     """What holds for all jobs of a run, as an executor needs it."""
 
@@ -133,6 +142,8 @@ class ExecutorSetting(Spec):
     """How well code of candidates must be held where jobs run, as `sandbox.require`; None where no task has any."""
     resources: Resources = Resources()
     """What one job may need at most."""
+    uses: tuple[Use, ...] = ()
+    """What its jobs use, each once."""
 
 
 class WorkerState(Spec):

@@ -85,6 +85,11 @@ class ExecutorSpec(Component):
     outlook: Ref | None = None
     """`(RunConfig, Resources) -> list[str]`: in sentences, where jobs of a config would run, which may need so much; `plan` and `validate`
     show them. It raises a TraceBenchError for what cannot be had."""
+    ready: Ref | None = None
+    """`(RunConfig, Resources) -> None`: quickly raises a TraceBenchError for what would keep a run from starting here now. It is asked
+    before the run's directory is made."""
+    places: dict[str, Ref] = {}
+    """What `doctor --as NAME` looks at from the place of those that run jobs, by name: `(root: Path | None) -> Iterable[Diagnosis]`."""
 
 
 class LoggerSpec(Component):

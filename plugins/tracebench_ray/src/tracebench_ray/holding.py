@@ -56,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="tb-ray-", dir=_short_folder(), ignore_cleanup_errors=True) as folder:
         try:
             if why := _connect(order, folder):
-                tell(Told(refused=why))
+                tell(Told(absent=why))
                 return
             cluster = cluster_of([node["Resources"] for node in ray.nodes() if node["Alive"]], order.asked)
             if why := _refusal(order, cluster):

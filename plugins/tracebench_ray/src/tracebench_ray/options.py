@@ -8,12 +8,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from tracebench_core.specs import ExecutorSetting, Resources, RunConfig
-from tracebench_ray.placement import asked_of
+from tracebench_ray.placement import asked_of, refuse_absent
 from tracebench_ray.words import Asked, Order
-from tracebench_workers.options import Placing
-
-EVERYWHERE = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - compared
-"""What listens at all addresses of a machine: which of them workers find is known in the cluster."""
+from tracebench_workers.options import EVERYWHERE, Placing, refuse_unheard
 
 
 class Options(Placing):
@@ -52,6 +49,7 @@ class Options(Placing):
             python=self.python,
             jobs=self.jobs,
             folder=os.fspath(os.getcwd()),  # noqa: PTH109 - as it is written down
+            # where the run listens at all addresses of its machine, the cluster knows which of them workers find
             reach=bool(self.address) and not self.reach and self.listen.rpartition(":")[0] in EVERYWHERE,
         )
 
@@ -59,6 +57,16 @@ class Options(Placing):
 def options_of(setting: ExecutorSetting | RunConfig) -> Options:
     """Return the options of a run."""
     return Options.model_validate(setting.plugins.options.get("ray", {})).serving
+
+
+def ready(config: RunConfig, _need: Resources) -> None:
+    """Refuse a run that workers could not join, or that has no Ray. What its cluster has is asked when the workers are placed.
+
+    Raises:
+        TraceBenchError: when Ray is not here, or the run's address cannot be had.
+    """
+    refuse_absent()
+    refuse_unheard(options_of(config))
 
 
 def outlook(config: RunConfig, need: Resources) -> list[str]:

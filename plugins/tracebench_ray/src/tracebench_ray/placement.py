@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from tracebench_core.errors import MissingRequirementError, TraceBenchError, quoted
+from tracebench_core.errors import MissingRequirementError, TraceBenchError, UsageError, quoted
 from tracebench_core.specs import ExecutorSetting
 from tracebench_ray.words import Cluster, Order, Told
 
@@ -34,6 +34,12 @@ LEAVING = 90.0
 PLAIN = {"RAY_DEDUP_LOGS": "0", "RAY_COLOR_PREFIX": "0"}
 """Each line of a worker, as it is."""
 HERE = "run the jobs on this machine: -o executor=local, or trace-bench resume RUN --executor local"
+
+
+def refuse_absent() -> None:
+    """Raise MissingRequirementError where Ray is not installed."""
+    if find_spec("ray") is None:
+        raise MissingRequirementError("The executor `ray` needs Ray.", hint="pip install 'tracebench-ray[ray]'")
 
 
 class RayWorkers:
@@ -109,8 +115,7 @@ class Holder:
 
         `environ` is what it and its workers get, beside what Ray itself is to know of a cluster.
         """
-        if find_spec("ray") is None:
-            raise MissingRequirementError("The executor `ray` needs Ray.", hint="pip install 'tracebench-ray[ray]'")
+        refuse_absent()
         known = {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
@@ -154,9 +159,14 @@ class Holder:
                     self.close()
                     raise TraceBenchError(f"Ray gave no answer for {PATIENCE:g} s.", hint=HERE) from None
                 continue
-            if told.refused:
+            if told.refused or told.absent:
                 self.close()
-                raise TraceBenchError(told.refused, hint="ray status" if self._address else HERE)
+                hint = "ray status" if self._address else HERE
+                raise (
+                    UsageError(told.refused, hint=hint)
+                    if told.refused
+                    else MissingRequirementError(told.absent, hint=hint)
+                )
             if told.cluster is not None:
                 return told.cluster
 

@@ -30,5 +30,6 @@ def tracebench_executors() -> list[ExecutorSpec]:
             title="Jobs on workers that Ray places",
             loader="tracebench_ray.executor:RayExecutor",
             outlook="tracebench_ray.options:outlook",
+            ready="tracebench_ray.options:ready",
         )
     ]

@@ -66,7 +66,9 @@ class Told(BaseModel):
     cluster: Cluster | None = None
     """All is as asked for; workers are on their way."""
     refused: str = ""
-    """Nothing was placed, and why."""
+    """Nothing was placed, because no node has what was asked for."""
+    absent: str = ""
+    """Nothing was placed, because there is no cluster."""
     ended: str = ""
     """The session of a worker of which nothing is left."""
     gone: str = ""

@@ -12,7 +12,7 @@ from pydantic import Field
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.specs import ExecutorSetting, Resources, RunConfig
 from tracebench_slurm.queue import rehearse
-from tracebench_workers.options import Placing, Serving
+from tracebench_workers.options import Address, Placing, refuse_unheard
 
 HINT = "sinfo --Node --long"
 
@@ -21,7 +21,7 @@ class Options(Placing):
     """`plugins.options.slurm` of a config."""
 
     plugin: ClassVar[str] = "slurm"
-    listen: str = Field(default="0.0.0.0:0", pattern=Serving.model_fields["listen"].metadata[0].pattern)
+    listen: Address = "0.0.0.0:0"
     """Address and port at which workers may join; nodes must reach it."""
     partition: str = ""
     """Empty: Slurm's default."""
@@ -53,6 +53,17 @@ class Options(Placing):
 def options_of(setting: ExecutorSetting | RunConfig) -> Options:
     """Return the options of a run."""
     return Options.model_validate(setting.plugins.options.get("slurm", {}))
+
+
+def ready(config: RunConfig, need: Resources) -> None:
+    """Refuse a run that workers could not join, or whose workers Slurm would not take.
+
+    Raises:
+        TraceBenchError: when Slurm is not here, or would not take such workers, or the run's address cannot be had.
+    """
+    options = options_of(config)
+    refuse_unheard(options)
+    rehearse([*options.asked(need)])
 
 
 def outlook(config: RunConfig, need: Resources) -> list[str]:

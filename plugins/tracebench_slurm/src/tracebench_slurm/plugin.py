@@ -30,5 +30,6 @@ def tracebench_executors() -> list[ExecutorSpec]:
             title="Jobs on workers that Slurm places",
             loader="tracebench_slurm.executor:SlurmExecutor",
             outlook="tracebench_slurm.options:outlook",
+            ready="tracebench_slurm.options:ready",
         )
     ]

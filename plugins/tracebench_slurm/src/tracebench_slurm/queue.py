@@ -6,11 +6,13 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import MissingRequirementError, TraceBenchError, UsageError
 
 PATIENCE = 60.0
 """Seconds that one of Slurm's commands may take."""
 ELSEWHERE = "start it on a login node of the cluster; or here: trace-bench run … -o executor=local, trace-bench resume RUN --executor local"
+AWAY = ("controller", "timed out", "configuration source")
+"""Words by which Slurm's commands tell that nobody answers them."""
 OVER = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED"}
 )
@@ -38,11 +40,14 @@ def rehearse(asked: Sequence[str]) -> None:
     """Have Slurm look at a job without taking it.
 
     Raises:
-        TraceBenchError: when it would refuse it, in its own words.
+        UsageError: when it would refuse it, in its own words.
+        MissingRequirementError: when it is not here.
     """
     told = _told(["sbatch", "--test-only", *asked], script="#!/bin/sh\n")
     if told.returncode:
-        raise TraceBenchError(f"Slurm would not take such a worker: {_words(told)}.", hint="sinfo --Node --long")
+        if any(words in told.stderr for words in AWAY):
+            raise MissingRequirementError(f"No Slurm answers here: {_words(told)}.", hint=ELSEWHERE)
+        raise UsageError(f"Slurm would not take such a worker: {_words(told)}.", hint="sinfo --Node --long")
 
 
 def submit(script: str, options: Sequence[str], *, environ: Mapping[str, str] | None = None) -> str:
@@ -53,7 +58,7 @@ def submit(script: str, options: Sequence[str], *, environ: Mapping[str, str] | 
     """
     told = _told(["sbatch", "--parsable", *options], script=script, environ=environ)
     if told.returncode:
-        if "controller" in told.stderr or "timed out" in told.stderr:
+        if any(words in told.stderr for words in AWAY):
             raise QueueError(f"Slurm did not take the workers: {_words(told)}.", hint="scontrol ping")
         raise TraceBenchError(f"Slurm did not take the workers: {_words(told)}.", hint="sinfo --Node --long")
     return told.stdout.strip().partition(";")[0]
@@ -99,10 +104,10 @@ def _told(
             env=environ,
         )
     except FileNotFoundError as err:
-        raise TraceBenchError(
+        raise MissingRequirementError(
             f"There is no `{command[0]}` here: the run has to be started where Slurm's commands are.", hint=ELSEWHERE
         ) from err
     except (OSError, ValueError) as err:
-        raise TraceBenchError(f"`{command[0]}` cannot be run here: {err}.", hint=ELSEWHERE) from err
+        raise MissingRequirementError(f"`{command[0]}` cannot be run here: {err}.", hint=ELSEWHERE) from err
     except subprocess.TimeoutExpired as err:
         raise QueueError(f"`{command[0]}` gave no answer for {PATIENCE:g} s.", hint="scontrol ping") from err

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -91,6 +91,8 @@ class WorkersExecutor:
         self._cancelled: set[str] = set()
         self._numbers = count(1)
         self._ready: deque[WorkerEnd] = deque()
+        self._kept = 0
+        """Ends whose files are being put in place."""
         self._files = ThreadPoolExecutor(DISKS, thread_name_prefix="files")
 
     def options(self, setting: ExecutorSetting) -> Serving:
@@ -146,7 +148,7 @@ class WorkersExecutor:
 
     @property
     def _active(self) -> int:
-        return sum(len(station.running) for station in self._stations)
+        return self._kept + sum(len(station.running) for station in self._stations)
 
     def _follow(self, end: WorkerEnd, again: deque[JobOrder]) -> Iterator[WorkerEnd]:
         following = end.order.next_phase(end.exit, end.detail)
@@ -206,16 +208,14 @@ class WorkersExecutor:
     def _wait(self, hub: Hub) -> None:
         """Hear what workers say for a moment, and count the silence of those that say nothing."""
         began = time.monotonic()
-        taken: list[tuple[Told, JobOrder]] = []
         for told in _news(hub):
-            if told.what == "end":
-                taken += self._taken(hub, told)
+            if isinstance(told, Future):
+                self._kept -= 1
+                self._ready.append(told.result())
+            elif told.what == "end":
+                self._take(hub, told)
             else:
                 self._hear(hub, told)
-        if taken:
-            self._ready.extend(self._files.map(self._kept_end, taken))
-            if self._placed is not None:
-                self._placed.is_well()
         passed = min(time.monotonic() - began, TICK)
         for station in [*self._stations]:
             station.silence += passed
@@ -234,8 +234,8 @@ class WorkersExecutor:
         else:
             self._lose(hub, station, f"worker {station.name} has left: {words['left']}")
 
-    def _taken(self, hub: Hub, told: Told) -> Iterator[tuple[Told, JobOrder]]:
-        """Take an end, once; one of what that worker has not is late, and refused."""
+    def _take(self, hub: Hub, told: Told) -> None:
+        """Take an end, once, and begin to keep its files; one of what that worker has not is late, and refused."""
         station = told.station
         number = told.words["end"]
         given = station.running.pop(number, None) if not station.is_gone and isinstance(number, int) else None
@@ -246,11 +246,13 @@ class WorkersExecutor:
         station.cancelled.discard(number)
         if told.body and given.order.phase == "train":
             station.trained.add(given.order.job.job_id)
-        yield told, given.order
+        if self._placed is not None:
+            self._placed.is_well()
+        self._kept += 1
+        self._files.submit(self._kept_end, told, given.order).add_done_callback(hub.told.put)
 
-    def _kept_end(self, taken: tuple[Told, JobOrder]) -> WorkerEnd:
+    def _kept_end(self, told: Told, order: JobOrder) -> WorkerEnd:
         """Keep the files of a job that has ended; several threads do, because each waits for the disk."""
-        told, order = taken
         name = told.station.name
         exit_: Any = told.words.get("exit")
         detail = str(told.words.get("detail", ""))
@@ -295,14 +297,16 @@ class WorkersExecutor:
         finally:
             self._ready.clear()
             self._let_go()
-            self._hub, self._placed = None, None
+            self._hub, self._placed, self._kept = None, None, 0
             self._stations.clear()
 
     def _opened(self, setting: ExecutorSetting) -> Hub:
         if self._hub is not None:
             return self._hub
         self._options = options = self.options(setting)
-        plain = setting.model_copy(update={"environ": {}, "root": None, "run_dir": ""}).model_dump(mode="json")
+        plain = setting.model_copy(update={"environ": {}, "root": None, "run_dir": "", "uses": ()}).model_dump(
+            mode="json"
+        )
         stack = ExitStack()
         self._let_go = weakref.finalize(self, stack.close)
         self._ground = _ground(setting, options, stack)
@@ -367,8 +371,8 @@ def _tell_where(ticket: Ticket, path: Path) -> None:
     log.warning("workers may join at %s: trace-bench worker --ticket %s", where, path)
 
 
-def _news(hub: Hub) -> Iterator[Told]:
-    """Yield what is told within a moment, and what waits by then."""
+def _news(hub: Hub) -> Iterator[Told | Future[WorkerEnd]]:
+    """Yield what is told within a moment, and what waits by then: words of workers, and ends whose files are kept."""
     try:
         yield hub.told.get(timeout=TICK)
         for _ in range(MOST_AT_ONCE):

@@ -6,18 +6,33 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import TraceBenchError
-from tracebench_core.specs import ExecutorSetting
+from tracebench_core.errors import TraceBenchError, typed
+from tracebench_core.specs import Component, ExecutorSetting, TaskSpec, Use
 from tracebench_engine.api import PluginHost, open_host
+from tracebench_engine.api.executors import unmet_requirement
 from tracebench_engine.api.installed.hosting import core_version
 
 
 def needs_of(setting: ExecutorSetting) -> dict[str, Any]:
-    """Return what a worker needs: the version of the bench, that of Python, and the plugins with theirs."""
+    """Return what a worker needs: the version of the bench, that of Python, plugins with theirs, and what tasks and trainers require."""
     host = _host(setting)
     plugins = {name: record.version for name in setting.load if (record := host.records.get(name)) is not None}
     files = [name for name in setting.load if name not in host.records]
-    return {"core": core_version(), "python": _python(), "plugins": plugins, "files": files}
+    uses = [told for use in setting.uses if (told := _demanded(use, host)) is not None]
+    return {
+        "core": core_version(), "python": _python(), "plugins": plugins, "files": files, "uses": uses, "boot": boot(),
+    }  # fmt: skip
+
+
+def _demanded(use: Use, host: PluginHost) -> dict[str, Any] | None:
+    """Return what a worker is asked to have: what the run's machine has, and GPUs, which it seldom needs itself.
+
+    Jobs that need what neither has are skipped, as on one machine.
+    """
+    missing = unmet_requirement(_spec(use, host).requires, use.settings)
+    if missing is not None and missing.kind != "gpu":
+        return None
+    return {**use.model_dump(mode="json"), "is_met": missing is None}
 
 
 def lacking(needs: dict[str, Any], setting: ExecutorSetting) -> str:
@@ -28,7 +43,12 @@ def lacking(needs: dict[str, Any], setting: ExecutorSetting) -> str:
         return f"the run is of Python {needs['python']}, and this is {_python()}: start the worker with that one"
     try:
         host = _host(setting)
-        return _lacking_plugin(needs["plugins"], host) or _lacking_file(needs["files"], host) or _unheld(setting)
+        return (
+            _lacking_plugin(needs["plugins"], host)
+            or _lacking_file(needs["files"], host)
+            or _lacking_requirement(needs, host)
+            or _unheld(setting)
+        )
     except TraceBenchError as err:  # one of them is broken here
         return str(err)
 
@@ -54,6 +74,27 @@ def _lacking_file(files: list[str], host: PluginHost) -> str:
         if why:
             return f"`{name}` is not here as the run has it: {why.rstrip('.')}. Start the worker in a folder with the same files"
     return ""
+
+
+def _lacking_requirement(needs: dict[str, Any], host: PluginHost) -> str:
+    """Return the first thing that a task or trainer needs, that the run is sure of, and that is not here."""
+    for told in needs["uses"]:
+        if needs["boot"] == boot() and not told["is_met"]:
+            continue  # what the run has not, on its own machine
+        use = Use(kind=told["kind"], id=told["id"], settings=told["settings"])
+        try:
+            missing = unmet_requirement(_spec(use, host).requires, use.settings)
+        except TraceBenchError as err:
+            words = f"{str(err).rstrip('.')} ({typed(err.hint)})" if err.hint else str(err).rstrip(".")
+            return f"the {use.kind} `{use.id}` is not here: {words}. Data of the run's `--root` are named by this worker's own `--root`"
+        if missing is not None:
+            which = f"the {missing.kind} `{missing.name}`"
+            return f"the {use.kind} `{use.id}` needs {which}, which is not here: {typed(missing.hint)}"
+    return ""
+
+
+def _spec(use: Use, host: PluginHost) -> TaskSpec | Component:
+    return host.task(use.id) if use.kind == "task" else host.component(use.kind, use.id)
 
 
 def _unheld(setting: ExecutorSetting) -> str:

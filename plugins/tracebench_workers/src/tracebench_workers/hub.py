@@ -9,19 +9,23 @@ import queue
 import socket
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from tracebench_core.errors import UsageError
 from tracebench_core.specs import JobOrder
 from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Ear, Message, Post, Streams, pump, send
-from tracebench_workers.options import Serving
+from tracebench_workers.options import EVERYWHERE, Serving, unheard
 from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, new_token, serving
 
 log = logging.getLogger(__name__)
 
+ANSWER_SECONDS = 900.0
+"""How long a worker may take to see whether it has what the run needs: it imports that."""
 CLOSING = 10.0
 """Seconds that saying goodbye may take."""
 MOST_STRANGERS = 384
@@ -85,7 +89,8 @@ class Hub:
         Raises:
             UsageError: when the address cannot be had.
         """
-        self.told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+        self.told: queue.SimpleQueue[Told | Future[Any]] = queue.SimpleQueue()
+        """What the run's own thread is to hear; whoever works for it beside it may put here what has come of that."""
         self.gateway: tuple[str, int] | None = None
         """The run's gateway; workers reach nothing else through here."""
         self._ground = ground
@@ -98,12 +103,14 @@ class Hub:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._thread.start()
+        self._acts: deque[Callable[[], None]] = deque()
+        self._is_woken = False
         self._strangers = 0
         try:
             self._server = self._do(
                 asyncio.start_server(
                     self._answer,
-                    host,
+                    None if host == "*" else host,
                     int(port),
                     ssl=context,
                     ssl_handshake_timeout=HELLO_SECONDS,
@@ -112,13 +119,10 @@ class Hub:
             )
         except OSError as err:
             self._stop()
-            raise UsageError(
-                f"`plugins.options.{options.plugin}.listen`: `{options.listen}` cannot be listened at: {err.strerror or err}.",
-                hint=f"-o plugins.options.{options.plugin}.listen=0.0.0.0:0",
-            ) from err
+            raise unheard(options, err) from err
         bound = self._server.sockets[0].getsockname()[1]
         seen, _, seen_port = options.reach.rpartition(":")
-        own = host if host not in {"0.0.0.0", "::", "*"} else socket.gethostname()  # noqa: S104 - compared
+        own = host if host not in EVERYWHERE else socket.gethostname()
         self.ticket = Ticket(seen or own, int(seen_port or bound), pinned, self._token)
 
     def give(self, station: Station, number: int, given: Given) -> None:
@@ -129,7 +133,7 @@ class Hub:
             if station.post is not None:
                 given.send(station.post)
 
-        self._loop.call_soon_threadsafe(now)
+        self._soon(now)
 
     def cancel(self, station: Station, number: int) -> None:
         """Have a worker end a job, now or when it is in reach again."""
@@ -179,7 +183,19 @@ class Hub:
             if station.post is not None:
                 station.post.send(words)
 
-        self._loop.call_soon_threadsafe(now)
+        self._soon(now)
+
+    def _soon(self, act: Callable[[], None]) -> None:
+        """Do something in the hub's thread; many such wake it once."""
+        self._acts.append(act)
+        if not self._is_woken:
+            self._is_woken = True
+            self._loop.call_soon_threadsafe(self._act)
+
+    def _act(self) -> None:
+        self._is_woken = False
+        while self._acts:
+            self._acts.popleft()()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -194,6 +210,8 @@ class Hub:
                 )
             elif hello[0].get("kind") == "gateway":
                 await self._lead_to_gateway((reader, writer))
+            elif hello[0].get("kind") == "look":
+                await self._show((reader, writer))
             else:
                 await self._serve(hello[0], (reader, writer))
         except (OSError, TimeoutError):
@@ -217,13 +235,23 @@ class Hub:
         if self.gateway is not None:
             await pump(streams, await asyncio.open_connection(*self.gateway))
 
+    async def _show(self, streams: Streams) -> None:
+        """Tell somebody what a worker would be told who asks whether one could join, and whether its folder would be shared."""
+        reader, writer = streams
+        send(writer, self._welcome)
+        answer = await asyncio.wait_for(Ear(reader, most=0).hear(), ANSWER_SECONDS)
+        if answer is not None:
+            shares = await self._is_shared_with(str(answer[0].get("session", "")), answer[0])
+            send(writer, {"shares": shares})
+            await writer.drain()
+
     async def _serve(self, hello: dict[str, Any], streams: Streams) -> None:
         reader, writer = streams
         has = {*hello.get("has", ())}
         station = self._stations.get(str(hello["session"]))
         if station is None and not hello.get("is_back"):
             send(writer, self._welcome)
-            answer = await asyncio.wait_for(Ear(reader, most=0).hear(), 900.0)  # it imports what the run needs
+            answer = await asyncio.wait_for(Ear(reader, most=0).hear(), ANSWER_SECONDS)
             if answer is None or "fits" not in answer[0]:
                 lacks = answer[0].get("lacks", "it gave no answer") if answer is not None else "it went away"
                 log.warning("worker %s is not let in: %s", hello["name"], lacks)

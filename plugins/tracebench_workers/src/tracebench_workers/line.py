@@ -6,6 +6,7 @@ import asyncio
 import queue
 import threading
 import time
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
 from tracebench_workers.frames import BEATS, FENCE, Ear, NotTheRunError, Post, connect, pump, send
@@ -121,8 +122,8 @@ class Line:
         return "refused" if self._lease is None else "over"
 
     async def _stay(self) -> None:
-        relay = await asyncio.start_server(self._relay, "127.0.0.1", 0)
-        self.port = relay.sockets[0].getsockname()[1]
+        door = await asyncio.start_server(partial(relay, self._ticket), "127.0.0.1", 0)
+        self.port = door.sockets[0].getsockname()[1]
         beating, fence = asyncio.create_task(self._beat()), asyncio.create_task(self._keep_fence())
         while not self._is_over:
             try:
@@ -145,7 +146,7 @@ class Line:
     def _give_up(self, err: Exception) -> None:
         if self._lease is None and time.monotonic() - self._answered > FIRST_SECONDS:
             where = f"{self._ticket.host}:{self._ticket.port}"
-            self._end(f"no run answers at {where}: {err or type(err).__name__}", "absent")
+            self._end(f"no run answers at {where}: {str(err) or type(err).__name__}", "absent")
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         post, ear = Post(writer), Ear(reader, heard=self._hears)
@@ -207,10 +208,12 @@ class Line:
             if self._lease is not None and time.monotonic() - self._answered > FENCE * self._lease:
                 self._end(f"the run has not answered for {FENCE * self._lease:g} s", "absent")
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            run = await connect(self._ticket)
-            send(run[1], {"token": self._ticket.token, "kind": "gateway"})
-            await pump((reader, writer), run)
-        except (OSError, TimeoutError, NotTheRunError):
-            writer.close()
+
+async def relay(ticket: Ticket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Lead a connection of this machine to the gateway of a run."""
+    try:
+        run = await connect(ticket)
+        send(run[1], {"token": ticket.token, "kind": "gateway"})
+        await pump((reader, writer), run)
+    except (OSError, TimeoutError, NotTheRunError):
+        writer.close()

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from tracebench_core.contracts import Executor, JobEnd
 from tracebench_core.specs import ExecutorSetting, JobOrder
 from tracebench_engine.api import load_ref, open_host
+from tracebench_engine.api.configs import absolute_root
 from tracebench_engine.api.executors import job_environ
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_workers.fitting import boot, lacking
@@ -53,15 +54,16 @@ class Member:
     def __init__(
         self, ticket: Ticket, *, jobs: int, name: str, root: Path | None, folder: Path, session: str = ""
     ) -> None:
-        self._root = root
+        told = absolute_root(root)
+        self._root = Path(told) if told is not None else None
         self._folder = folder
         self._jobs = jobs
         self._setting: ExecutorSetting | None = None
-        self._session = session or uuid.uuid4().hex
+        self.session = session or uuid.uuid4().hex
         self._corner: Corner | None = None
         hello = {
             "kind": "worker",
-            "session": self._session,
+            "session": self.session,
             "name": name or f"{socket.gethostname()}-{os.getpid()}",
             "slots": jobs,
             "boot": boot(),
@@ -95,9 +97,13 @@ class Member:
                 self._line.leave(f"it broke, {type(err).__name__}: {err}")
                 raise
             finally:
-                if self._corner is not None:
-                    self._corner.close()
+                self.leave_folder()
         return Left(self._over, self._ending)
+
+    def leave_folder(self) -> None:
+        """Leave nothing in the folder that the run has offered."""
+        if self._corner is not None:
+            self._corner.close()
 
     def stop(self, why: str) -> None:
         """End as by SIGTERM, from any thread."""
@@ -126,7 +132,7 @@ class Member:
         if offer is None:
             return {"fits": True}
         try:
-            self._corner = Corner(offer, self._session)
+            self._corner = Corner(offer, self.session)
         except NotSharedError as err:
             mend = "mount it here under that path, or start the run with `files: auto`"
             return (

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
+import re
+import socket
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from contextlib import ExitStack
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from tracebench_core.errors import ConfigError
+from tracebench_core.errors import ConfigError, UsageError
 from tracebench_core.specs import Resources, RunConfig
+
+MOST_PORT = (1 << 16) - 1
+EVERYWHERE = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - compared
+"""What listens at all addresses of a machine."""
+
+
+def _is_address(text: str) -> str:
+    found = re.fullmatch(r"[^\s/]+:0*(\d{1,5})", text)
+    if text and (found is None or int(found[1]) > MOST_PORT):
+        raise ValueError(f"`{text}` is no ADDRESS:PORT, such as 0.0.0.0:7400")
+    return text
+
+
+Address = Annotated[str, AfterValidator(_is_address)]
+"""`ADDRESS:PORT`, or nothing."""
 
 
 class Serving(BaseModel):
@@ -19,13 +39,9 @@ class Serving(BaseModel):
     plugin: ClassVar[str] = "workers"
     """Whose options they are: `plugins.options.<plugin>`."""
 
-    listen: str = Field(
-        default="", pattern=r"^$|^[^\s/]+:0*([0-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$"
-    )
+    listen: Address = ""
     """Address and port at which workers may join, such as `0.0.0.0:7400`; empty: one of this machine's loopback alone."""
-    reach: str = Field(
-        default="", pattern=r"^$|^[^\s/]+:0*([0-5]?\d{1,4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$"
-    )
+    reach: Address = ""
     """Where workers find that address, if they know it by another name: `head.cluster:7400`."""
     ticket: str = ""
     """A file for the ticket with which workers join, for its owner alone; empty: a temporary one, whose path is told."""
@@ -69,7 +85,55 @@ def checked(plugin: str, model: type[Serving], options: Mapping[str, Any]) -> No
         first = err.errors()[0]
         where = ".".join(map(str, ("plugins", "options", plugin, *first["loc"])))
         known = ", ".join(model.model_fields)
-        raise ConfigError(f"`{where}`: {first['msg']}.", hint=f"options of {plugin}: {known}") from err
+        words = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"`{where}`: {words}.", hint=f"options of {plugin}: {known}") from err
+
+
+def refuse_unheard(options: Serving) -> None:
+    """Refuse an address at which this machine cannot listen, or not now.
+
+    Raises:
+        UsageError: with what would do instead.
+    """
+    if not options.listen:
+        return
+    host, _, port = options.listen.rpartition(":")
+    try:
+        found = socket.getaddrinfo(
+            None if host == "*" else host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        with ExitStack() as stack:
+            for family, kind, protocol, _, address in found:
+                listener = stack.enter_context(socket.socket(family, kind, protocol))
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                listener.bind(address)
+                listener.listen()
+    except OSError as err:
+        raise unheard(options, err) from err
+
+
+def unheard(options: Serving, err: OSError) -> UsageError:
+    """Return in words why an address cannot be listened at, and what would do instead."""
+    host, _, port = options.listen.rpartition(":")
+    is_name = isinstance(err, socket.gaierror)
+    words = str(err.strerror) if is_name or err.errno is None else os.strerror(err.errno)
+    is_ours = err.errno in {errno.EADDRINUSE, errno.EACCES} and not is_name
+    instead = f"{host}:0" if is_ours else f"0.0.0.0:{port}"
+    return UsageError(
+        f"`plugins.options.{options.plugin}.listen`: this machine cannot listen at `{options.listen}`: {words}.",
+        hint=f"-o plugins.options.{options.plugin}.listen={instead}",
+    )
+
+
+def ready(config: RunConfig, _need: Resources) -> None:
+    """Refuse a run that workers could not join.
+
+    Raises:
+        UsageError: when its address cannot be had.
+    """
+    refuse_unheard(Options.model_validate(config.plugins.options.get("workers", {})))
 
 
 def outlook(config: RunConfig, _need: Resources) -> list[str]:

@@ -29,5 +29,7 @@ def tracebench_executors() -> list[ExecutorSpec]:
             title="Jobs on workers that join the run",
             loader="tracebench_workers.executor:WorkersExecutor",
             outlook="tracebench_workers.options:outlook",
+            ready="tracebench_workers.options:ready",
+            places={"worker": "tracebench_workers.looking:look"},
         )
     ]

@@ -2,10 +2,12 @@
 
 from tracebench_engine.config import FlawedConfigError, config_schema, dump_config, load_config, parse_config, placing
 from tracebench_engine.config.price_file import load_prices
+from tracebench_engine.config.roots import absolute_root
 from tracebench_engine.config.schema import field_docs
 
 __all__ = [
     "FlawedConfigError",
+    "absolute_root",
     "config_schema",
     "dump_config",
     "field_docs",

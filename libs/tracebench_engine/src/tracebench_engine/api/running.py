@@ -13,6 +13,7 @@ from tracebench_core.contracts import Reporter
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import Budget, Resume, RunConfig
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.checks.placing import refuse_unplaced
 from tracebench_engine.checks.preflight import note_unknown_names, refuse_unready
 from tracebench_engine.matrix.plan import Plan, make_plan
 from tracebench_engine.run.continuing import Extend, as_installed
@@ -52,6 +53,7 @@ def run(
     full = make_plan(config, host, environ=provider_environ(), draw=True, mistakes=note_unknown_names(config, host))
     chosen = full if limit is None else replace(full, jobs=full.jobs[:limit])
     refuse_unready(chosen, environ=provider_environ())
+    refuse_unplaced(chosen, host)
     with open_run_dir(chosen, host, root=root, environ=provider_environ(), extend=extend) as (layout, planned):
         mode: Resume = "none" if force else config.resume
         return _run(planned, host, layout, root=root, mode=mode, reporter=_reporter(host, reporter, stream))
@@ -124,6 +126,7 @@ def resume(
         )
         stored = as_installed(stored_plan(layout, config, host), host)
         refuse_unready(stored, environ=provider_environ())
+        refuse_unplaced(stored, host)
         mode: Resume = "failed" if failed or error_type is not None else "auto"
         shown = _reporter(host, reporter, stream)
         return _run(stored, host, layout, root=root, mode=mode, reporter=shown, error_type=error_type, known=trust)

@@ -14,7 +14,7 @@ from tracebench_engine.checks.affording import Affording
 from tracebench_engine.checks.calibration.record import refusal_of, standing
 from tracebench_engine.checks.lacking import addresses, lacks
 from tracebench_engine.checks.misspelt import misspelt_fields
-from tracebench_engine.checks.placing import outlook
+from tracebench_engine.checks.placing import outlook, refuse_unplaced
 from tracebench_engine.checks.preflight import held, note_unknown_names, refuse_unpriced, refuse_unready
 from tracebench_engine.checks.trial import Check, Level, Trials
 from tracebench_engine.matrix.plan import Plan, TaskChoice, choose_tasks, make_plan
@@ -111,6 +111,8 @@ def _calibrated(check: Check, choice: TaskChoice, host: PluginHost) -> Check:
 def _placed(plan: Plan, host: PluginHost, *, strict: bool) -> Iterator[Check]:
     subject = f"executor {plan.config.executor}"
     try:
+        if strict:
+            refuse_unplaced(plan, host)
         yield from (Check("OK", subject, words) for words in outlook(plan, host))
     except TraceBenchError as err:
         yield Check("FAIL" if strict else "WARN", subject, f"{err} {typed(err.hint)}".strip())

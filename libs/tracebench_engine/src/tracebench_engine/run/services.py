@@ -32,7 +32,7 @@ from tracebench_core.specs import (
 )
 from tracebench_core.specs.events import LLMCall
 from tracebench_engine.checks.calibration.instruments import Instruments
-from tracebench_engine.checks.placing import most
+from tracebench_engine.checks.placing import most, uses
 from tracebench_engine.job.budget import SharedCounter
 from tracebench_engine.matrix.plan import Plan
 from tracebench_engine.matrix.providers import addressed, base_url, served
@@ -132,9 +132,8 @@ class RunServices:
         used = self._used_components()
         specs: list[TaskSpec | Component] = [*self._plan.tasks.values(), *(spec for _, spec in used)]
         modules = [m for spec in specs for m in (*spec.preload, spec.loader.partition(":")[0])]
-        plugins = {task_id.partition(":")[0] for task_id in self._plan.tasks}
+        plugins = self._host.offerers(self._users()) | {id_.partition(":")[0] for id_ in self._plan.tasks}
         plugins |= {plugin for id_, _ in used if is_file_plugin(plugin := id_.rpartition(":")[0])}
-        plugins |= self._host.offerers(self._users())
         return ExecutorSetting(
             run_dir=str(self._layout.path.resolve()),
             workers=config.max_workers,
@@ -145,6 +144,7 @@ class RunServices:
             plugins=config.plugins,
             require=config.sandbox.require if self._sandboxes else None,
             resources=most(self._plan),
+            uses=uses(self._plan, self._host),
         )
 
     def order(

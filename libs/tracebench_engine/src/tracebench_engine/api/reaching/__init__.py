@@ -9,14 +9,18 @@ import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tracebench_core.errors import UsageError
+from tracebench_core.plugins import load_ref
+from tracebench_core.specs import ExecutorSpec
 from tracebench_engine.api.reaching import looking
 from tracebench_engine.api.running import run
+from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.checks.doctor import Diagnosis
 from tracebench_engine.config import parse_config
 from tracebench_engine.door.control_registry import entry_path
 from tracebench_runs.journal.keys import draw_key, key_file
@@ -59,6 +63,13 @@ def reach(participant: Participant) -> dict[str, str]:
             found = _in_a_run(participant, place, targets)
     rows = [f"{verb} {name}" for verb, name, _ in targets]
     return {row: found.get(row, looking.NO) for row in (*rows, *SPENT)}
+
+
+def looks_of_executors() -> dict[str, Callable[[Path | None], Iterable[Diagnosis]]]:
+    """Return what executors look at from the places of those that run jobs, by name of the place; each is given `--root`."""
+    found = open_host().catalog().components["executor"].values()
+    specs = [spec for spec in found if isinstance(spec, ExecutorSpec)]
+    return {name: load_ref(ref, owner=spec.name) for spec in specs for name, ref in spec.places.items()}
 
 
 def table(found: Mapping[Participant, Mapping[str, str]]) -> str:

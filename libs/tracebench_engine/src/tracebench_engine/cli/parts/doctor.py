@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from tracebench_engine.api.console.options import AsJson, Overrides, Root
 
 if TYPE_CHECKING:
     from tracebench_core.specs import RunConfig
+    from tracebench_engine.api import Diagnosis
     from tracebench_engine.api.installed.hosting import PluginHost
 
 LEGEND = {
@@ -33,7 +35,8 @@ def doctor(
         typer.Option(
             "--as",
             metavar="WHO",
-            help="Look from the place of a candidate, candidate-program, agent, command, trainer, guide or viewer-user.",
+            help="Look from the place of a candidate, candidate-program, agent, command, trainer, guide or viewer-user, "
+            "or from one that an executor names, such as worker.",
         ),
     ] = None,
     config: Annotated[
@@ -55,7 +58,7 @@ def doctor(
 ) -> None:
     """Check what this machine has. Exits 3 when something that is needed is missing."""
     if participant is not None:
-        _look_as(participant, as_json=as_json)
+        _look_as(participant, root, as_json=as_json)
         return
     from tracebench_engine.api import diagnose
     from tracebench_engine.api.configs import load_config
@@ -71,6 +74,11 @@ def doctor(
         from tracebench_engine.api import try_folder
 
         rows += try_folder(runs_dir)
+    _tell(rows, as_json=as_json)
+
+
+def _tell(rows: Sequence[Diagnosis], *, as_json: bool) -> None:
+    """Print what was looked at, each lack with what mends it; exit where something that is needed is missing."""
     lacking = [row for row in rows if row.needed and not row.ok]
     if as_json:
         output.document("doctor", ok=not lacking, checks=[asdict(row) for row in rows])
@@ -110,15 +118,19 @@ def _ask_live(config: RunConfig | None, host: PluginHost, *, as_json: bool) -> N
         raise typer.Exit(MISSING)
 
 
-def _look_as(participant: str, *, as_json: bool) -> None:
+def _look_as(participant: str, root: Path | None, *, as_json: bool) -> None:
     """Print what a participant of a run can read, write, connect to, signal and spend here, as a probe in its place found it."""
     from tracebench_core.errors import UsageError
-    from tracebench_engine.api.reaching import PARTICIPANTS, reach
+    from tracebench_engine.api.reaching import PARTICIPANTS, looks_of_executors, reach
 
     who = next((name for name in PARTICIPANTS if name == participant), None)
     if who is None:
+        others = looks_of_executors()
+        if participant in others:
+            _tell([*others[participant](root)], as_json=as_json)
+            return
         raise UsageError(
-            f"`--as {participant}` is none of {', '.join(PARTICIPANTS)}.",
+            f"`--as {participant}` is none of {', '.join([*PARTICIPANTS, *others])}.",
             hint=f"trace-bench doctor --as {PARTICIPANTS[0]}",
         )
     found = reach(who)
