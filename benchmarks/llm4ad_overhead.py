@@ -3,8 +3,9 @@
     python benchmarks/llm4ad_overhead.py [--task tsp] [--rounds 5]
 
 The starting program runs on the first example to train on, in turn in the sandbox as any candidate does and as a trusted function in this
-process; each figure is the median over the rounds. The last line is the median over the tasks. `processes` are those that an example
-starts and locks down, `calls` the round trips to them: what the sandbox adds is so much for each of either, and more on a busy machine.
+process; each figure is the median over the rounds, and the ratio that of a round. The last lines are the medians over the tasks.
+`processes` are those that an example starts and locks down, `calls` the round trips to them: what the sandbox adds is so much for each of
+either, and more on a busy machine.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def measure(spec: TaskSpec, job: Job, *, rounds: int) -> tuple[float, float, Counting]:
-    """Return the median seconds in the sandbox and in this process, and what a run in the sandbox counts."""
+def measure(spec: TaskSpec, job: Job, *, rounds: int) -> tuple[float, float, float, Counting]:
+    """Return the median seconds in the sandbox and in this process, their median ratio, and what a run in the sandbox counts."""
     module, _, attribute = spec.loader.partition(":")
     task: CodeTask = getattr(import_module(module), attribute)()
     values = {PARAMETER: task.parameters[0].initial}
@@ -82,7 +83,8 @@ def measure(spec: TaskSpec, job: Job, *, rounds: int) -> tuple[float, float, Cou
     counting = Counting(job.sandbox)
     task.run(values, example, replace(job, sandbox=counting))
     inside, trusted = zip(*pairs, strict=True)
-    return statistics.median(inside), statistics.median(trusted), counting
+    ratio = statistics.median(one / other for one, other in pairs)
+    return statistics.median(inside), statistics.median(trusted), ratio, counting
 
 
 def main() -> None:
@@ -92,9 +94,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     wanted = parser.parse_args()
     print(
-        "| task | in the sandbox, ms | in this process, ms | more, ms | processes | calls |\n|---|---|---|---|---|---|"
+        "| task | in the sandbox, ms | in this process, ms | more, ms | ratio | processes | calls |\n|---|---|---|---|---|---|---|"
     )
-    added = []
+    added, ratios = [], []
     with (
         tempfile.TemporaryDirectory() as folder,
         open_sandbox(preload=("math", "random", "numpy", "scipy.optimize")) as sandbox,
@@ -105,12 +107,16 @@ def main() -> None:
             if any(not find_spec(need.name) for need in spec.requires):
                 print(f"| `{spec.name}` | needs `{spec.requires[0].hint}` | | | | |", flush=True)
                 continue
-            inside, trusted, counted = measure(spec, Job(sandbox, Path(folder)), rounds=wanted.rounds)
+            inside, trusted, ratio, counted = measure(spec, Job(sandbox, Path(folder)), rounds=wanted.rounds)
             added.append(inside - trusted)
+            ratios.append(ratio)
             cells = " | ".join(f"{1000 * value:.1f}" for value in (inside, trusted, inside - trusted))
-            print(f"| `{spec.name}` | {cells} | {counted.processes} | {counted.calls} |", flush=True)
+            print(f"| `{spec.name}` | {cells} | {ratio:.1f} | {counted.processes} | {counted.calls} |", flush=True)
     if added:
-        print(f"\nMedian over {len(added)} tasks: {1000 * statistics.median(added):.1f} ms more.")
+        print(
+            f"\nMedian over {len(added)} tasks: {1000 * statistics.median(added):.1f} ms more, {statistics.median(ratios):.1f} times."
+        )
+        print(f"{sum(ratio <= 4 for ratio in ratios)} of {len(ratios)} take at most four times.")
 
 
 if __name__ == "__main__":

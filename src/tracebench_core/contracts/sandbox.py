@@ -19,7 +19,8 @@ class Session(Protocol):
     def call(self, *args: Any, entry: str | None = None) -> Outcome:
         """Call the entry function with copies of `args`; after a fatal outcome every further call repeats that outcome.
 
-        A call of the session's own entry without arguments that returns None hands over nothing, and takes microseconds.
+        A call takes some tens of microseconds beside what the function takes where its arguments and its value are numbers and arrays, and
+        fewest where there are none: without arguments, of the session's own entry, that returns None.
         """
         ...
 
@@ -32,7 +33,7 @@ class Session(Protocol):
 
 
 class Sandbox(Protocol):
-    """Evaluates untrusted code in a process of its own. Values travel as JSON, numpy arrays included; nothing is pickled.
+    """Evaluates untrusted code in a process of its own. Values travel as plain data, numpy arrays included; nothing is pickled.
 
     All raise `NotMeasured` when the machine was too busy to give the code the processor time of its limits; let it through.
     """

@@ -36,7 +36,7 @@ _MAX_HEX = 3500
 _MAX_DEPTH = 200
 _SCALARS = frozenset({float, bool, type(None), str})
 _NUMBERS = frozenset({int, float, bool})
-_DTYPES = frozenset(
+DTYPES = frozenset(
     {"|b1", "|i1", "|u1"} | {f"<{kind}" for kind in "i2 i4 i8 u2 u4 u8 f2 f4 f8 f16 c8 c16 c32".split()}  # noqa: SIM905
 )
 _dumps = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
@@ -147,11 +147,11 @@ class Encoder:
         if not isinstance(value, array):
             value, tag = self.numpy.asarray(value), "scalar"  # type: ignore[union-attr]
         dtype, shape = array.dtype.__get__(value), list(array.shape.__get__(value))
-        if dtype.str not in _DTYPES:
+        if dtype.str not in DTYPES:
             if dtype.kind in "OUS":
                 nested = self._encode(array.tolist(value), depth + 1)
                 return nested if tag == "scalar" else {_TAG: "objects", "t": dtype.kind, "s": shape, "v": nested}
-            if dtype.newbyteorder("<").str not in _DTYPES:
+            if dtype.newbyteorder("<").str not in DTYPES:
                 raise CodecError(f"holds an array of `{dtype}`, which cannot be sent")
             value = array.astype(value, dtype.newbyteorder("<"))
             dtype = value.dtype
@@ -235,13 +235,13 @@ class Decoder:
     def _array(self, raw: dict[str, Any]) -> Any:
         import numpy  # noqa: PLC0415, ICN001 - heavy, and only needed where arrays travel
 
-        if raw["t"] not in _DTYPES:
+        if raw["t"] not in DTYPES:
             raise CodecError("has an array of an unknown type")
         dtype, shape, data = numpy.dtype(raw["t"]), _shape(raw["s"]), self._cut(raw)
         if math.prod(shape) * dtype.itemsize != len(data):
             raise CodecError("has an array whose shape and size disagree")
         if dtype.kind == "b":  # a byte other than 0 and 1 is no truth value
-            array = numpy.frombuffer(data, numpy.uint8).astype(bool).reshape(shape)
+            array = numpy.frombuffer(data, numpy.uint8).reshape(shape).astype(bool)
         else:
             array = numpy.frombuffer(data, dtype).reshape(shape).copy()
         if raw[_TAG] == "array":

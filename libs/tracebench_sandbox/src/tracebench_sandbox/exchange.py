@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,14 +20,23 @@ from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs.sandbox import Limits, Outcome, OutcomeStatus
 from tracebench_sandbox import descriptors
 from tracebench_sandbox.codec import CodecError, Encoder
-from tracebench_sandbox.frames import NOT_STARTED, SPENT, TEMPLATE_ENDED, TEMPLATE_HELD, Inbox, Tail
+from tracebench_sandbox.flat import Answer
+from tracebench_sandbox.frames import LATER, NOT_STARTED, SPENT, TEMPLATE_ENDED, TEMPLATE_HELD, Inbox, Tail
 
 T = TypeVar("T")
 PRINTED = 4096
 _CHUNK = 1 << 18
 _LAST_WORDS = 64
 """Chunks that are read once the child is reaped: more than its channel and its output can hold."""
-_ORDER = 1 << 30
+ORDER = 1 << 30
+"""Bytes that an order may take."""
+_FEW = 1 << 14
+"""Bytes of an answer that is taken at once: a buffer that holds a chunk is ten times as long in the making."""
+SOON = 0.01
+"""Seconds for which an answer is waited for without an eye on anything else."""
+_FOR_SOON = struct.pack("@ll", 0, int(SOON * 1e6))
+"""A `timeval`."""
+_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _NOTHING_THERE = 0.001
 """Seconds to wait where a descriptor was said to be readable and was not."""
 _PATIENCE = 5.0
@@ -72,7 +82,9 @@ class Exchange:
         self._channel.setsockopt(
             socket.SOL_SOCKET, socket.SO_OOBINLINE, 1
         )  # else one urgent byte reads as nothing, for ever
-        self._channel.settimeout(0)
+        self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _FOR_SOON)
+        self.number = os.fstat(theirs.fileno()).st_ino
+        """Of the channel's other end, as the child has it."""
         self._output, output = os.pipe()
         os.set_blocking(self._output, False)
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,10 +113,10 @@ class Exchange:
 
     def send(self, frame: bytes, *, deadline: float) -> bool:
         """Send a packed message whole; False when the child would not take it before the deadline, or is gone."""
-        rest = memoryview(frame)
-        while rest:
+        done = 0
+        while done < len(frame):
             try:
-                rest = rest[self._channel.send(rest, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL) :]
+                done += self._channel.send(memoryview(frame)[done:] if done else frame, _AT_ONCE)
             except BlockingIOError:
                 poll = select.poll()
                 poll.register(self._channel.fileno(), select.POLLOUT)
@@ -115,6 +127,21 @@ class Exchange:
             except OSError:
                 return False
         return True
+
+    def take_soon(self) -> Any:
+        """Return the message that comes, whole and alone, within a moment; LATER when there is more to it, and to be waited for.
+
+        Most steps of a session take microseconds, of which a look at everything that may happen would be one in four. Whatever else
+        happens, a child that fills its output or dies, is seen by `wait` a moment later.
+
+        Raises:
+            CodecError: when the bytes are no message.
+        """
+        try:
+            data = os.read(self._channel.fileno(), _FEW)
+        except OSError:  # none yet, or never
+            return LATER
+        return self.inbox.take_alone(data)
 
     def wait(self, *, deadline: float) -> bool:
         """Wait for something to come and take it in; False when nothing will: the child is reaped, or the deadline has passed."""
@@ -213,9 +240,14 @@ def pack_order(message: dict[str, Any]) -> bytes:
         TraceBenchError: when an input cannot be sent; that is the caller's mistake, not the candidate's.
     """
     try:
-        return Encoder(_ORDER).pack(message)
+        return Encoder(ORDER).pack(message)
     except CodecError as err:
-        raise TraceBenchError(f"An input for the sandbox {err}.") from err
+        raise unsendable(err) from err
+
+
+def unsendable(err: CodecError) -> TraceBenchError:
+    """Return the error of a caller whose input cannot be sent."""
+    return TraceBenchError(f"An input for the sandbox {err}.")
 
 
 def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
@@ -226,6 +258,8 @@ def read_answer(message: Any) -> tuple[int | None, dict[str, Any]]:
     """
     if message is None:
         return None, {"status": "ok"}
+    if type(message) is Answer:
+        return message.place, {"status": "ok", "value": message.value}
     if type(message) is not dict or message.get("s") not in _FROM_CHILD:
         raise CodecError("is no answer")
     place = message.get("n")

@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from tracebench_sandbox import flat
 from tracebench_sandbox.codec import HEADER, CodecError, Decoder
 
 _read, _write = os.read, os.write
 _CHUNK = 1 << 18
+_FEW = 1 << 14
+"""Bytes that are asked for where few are expected: to make room for more takes longer than to read them."""
+LATER = object()
+"""Stands for a message that has not come whole."""
 EMPTY = HEADER.pack(0, 0)
 """The frame that holds no message: a call of the session's own entry without arguments, and the answer of one that returns None."""
 SLACK = 1 << 16
@@ -49,6 +54,20 @@ def _exactly(fd: int, size: int) -> bytes:
     return b"".join(parts)
 
 
+def next_body(fd: int) -> bytes:
+    """Block until one whole frame of a stream has come, of which no second is on its way, and return its body.
+
+    Raises:
+        EOFError: when the other side has closed.
+    """
+    data = _read(fd, _FEW)
+    if len(data) < HEADER.size:
+        data += _exactly(fd, HEADER.size - len(data))
+    size, blocks = HEADER.unpack_from(data)
+    left = HEADER.size + size + blocks - len(data)
+    return (data + _exactly(fd, left) if left else data)[HEADER.size :]
+
+
 def write_frame(fd: int, frame: bytes) -> None:
     """Write a packed message whole, blocking."""
     done = _write(fd, frame)
@@ -65,10 +84,24 @@ class Inbox:
         self._cap = cap + SLACK
         self._bytes = bytearray()
         self._decoder = Decoder(plain=True)
+        self._reader = flat.Reader(plain=True)
 
     def take(self, data: bytes) -> None:
         """Add what has come."""
         self._bytes += data
+
+    def take_alone(self, data: bytes) -> Any:
+        """Return the message that is all of what has come, None for an empty frame; else add to the rest and return LATER.
+
+        Raises:
+            CodecError: as `messages`.
+        """
+        if not self._bytes and len(data) >= HEADER.size:
+            size, blocks = HEADER.unpack_from(data)
+            if HEADER.size + size + blocks == len(data) and size + blocks <= self._cap:
+                return self._message(data[HEADER.size :], size)
+        self._bytes += data
+        return LATER
 
     def messages(self) -> Iterator[Any]:
         """Yield the messages that are complete; None for an empty frame.
@@ -83,13 +116,16 @@ class Inbox:
             end = HEADER.size + size + blocks
             if len(self._bytes) < end:
                 return
-            if end == HEADER.size:
-                del self._bytes[:end]
-                yield None
-                continue
             body = bytes(self._bytes[HEADER.size : end])
             del self._bytes[:end]
-            yield self._decoder.unpack(body[:size], memoryview(body)[size:])
+            yield self._message(body, size)
+
+    def _message(self, body: bytes, size: int) -> Any:
+        if not body:
+            return None
+        if body[0] == flat.BODY and size == len(body):
+            return self._reader.answer(body)
+        return self._decoder.unpack(body[:size], memoryview(body)[size:])
 
 
 class Tail:

@@ -7,14 +7,20 @@ import mmap
 import os
 import threading
 import time
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs.sandbox import Limits, Outcome
 from tracebench_sandbox.codec import CodecError
-from tracebench_sandbox.exchange import Exchange, Request, code_order, pack_order, read_answer
-from tracebench_sandbox.frames import EMPTY
+from tracebench_sandbox.exchange import ORDER, SOON, Exchange, Request, code_order, read_answer, unsendable
+from tracebench_sandbox.flat import Answer, Packer
+from tracebench_sandbox.frames import EMPTY, LATER
+from tracebench_sandbox.near import Near
 
+_NEVER = float("inf")
+_ANSWERED = Outcome(status="ok", value=None, seconds=0.0, cpu_seconds=None)
 _CPU_TIME = 2
 """What `clock_gettime` is asked of a process, in the low bits of the clock's number (`MAKE_PROCESS_CPUCLOCK` of the system's headers)."""
 
@@ -27,7 +33,7 @@ class Clock:
         os.ftruncate(self._fd, mmap.PAGESIZE)
         self._page = memoryview(mmap.mmap(self._fd, mmap.PAGESIZE))
         self._due, self._pid = self._page[:8].cast("d"), self._page[8:16].cast("q")
-        self.set(float("inf"))
+        self.set(_NEVER)
 
     def fileno(self) -> int:
         """Return the descriptor that the template is given."""
@@ -39,6 +45,10 @@ class Clock:
         All eight bytes at once: `struct` writes them one by one, and half of a deadline and half of infinity is a time long past.
         """
         self._due[0] = deadline
+
+    def child(self) -> int:
+        """Return the child; 0 while it is unknown."""
+        return self._pid[0]
 
     def used(self) -> float | None:
         """Return the child's processor time so far; None where it cannot be told."""
@@ -91,6 +101,7 @@ class LocalSession:
         self._left = limits.clock_seconds
         self._count = -1
         self._used: float | None = 0.0
+        self._packer = Packer(ORDER)
         self._final: Outcome | None = None
         self._exchange: Exchange | None = None
         frame = code_order(code, entry, prelude=prelude, inputs=None, limits=limits)
@@ -115,8 +126,7 @@ class LocalSession:
             if self._final is not None or self._exchange is None:
                 return self._final or Outcome(status="killed", error="The session is not open.")
             self._count += 1
-            message = {"n": self._count, "entry": entry, "args": list(args)}
-            return self._ask(self._exchange, message if args or entry is not None else None)
+            return self._ask(self._exchange, self._packed(args, entry) if args or entry is not None else EMPTY)
 
     def close(self) -> None:
         """See `contracts.Session`."""
@@ -135,6 +145,7 @@ class LocalSession:
     def _begin(self, exchange: Exchange) -> None:
         """Wait until the code is loaded."""
         self._exchange = exchange
+        self._near = Near(self._clock.child, channel=exchange.number, may=exchange.limits.core is None)
         try:
             loaded = self._answer(exchange, exchange.started, alive=exchange.took)
         except BaseException:
@@ -146,34 +157,55 @@ class LocalSession:
         if loaded.status != "ok":
             self._finish(loaded)
 
-    def _ask(self, exchange: Exchange, message: dict[str, Any] | None) -> Outcome:
-        frame = EMPTY if message is None else pack_order(message)
+    def _packed(self, args: Sequence[Any], entry: str | None) -> bytes:
+        try:
+            return self._packer.call(self._count, entry or "", args)
+        except CodecError as err:
+            raise unsendable(err) from err
+
+    def _ask(self, exchange: Exchange, frame: bytes) -> Outcome:
         started = time.monotonic()
         self._clock.set(started + self._left)
+        self._near.begin()
         alive = exchange.send(frame, deadline=started + self._left)
         return self._answer(exchange, started, alive=alive)
 
     def _answer(self, exchange: Exchange, started: float, *, alive: bool) -> Outcome:
-        deadline = started + self._left
         try:
-            while not (found := list(exchange.inbox.messages())):
-                if not (alive and exchange.wait(deadline=deadline)):
-                    late = exchange.report is None and time.monotonic() >= deadline
-                    if not late and exchange.report is None:
-                        exchange.end()
-                        continue
-                    return self._finish(self._death(exchange, late=late))
-            place, fields = read_answer(found[0])
-            if len(found) > 1 or place not in {self._count, None}:
+            message = exchange.take_soon() if alive and self._left > SOON else LATER
+            if message is LATER:
+                self._near.part()
+                found = self._awaited(exchange, started + self._left, alive=alive)
+                if isinstance(found, Outcome):
+                    return self._finish(found)
+                (message,) = found if len(found) == 1 else [{}]  # more than one is no answer
+            place, fields = read_answer(message)
+            if place is not None and place != self._count:
                 raise CodecError("is no answer")
         except CodecError as err:
             return self._finish(exchange.refusal(err))
-        self._clock.set(float("inf"))
+        self._clock.set(_NEVER)
         seconds = time.monotonic() - started
         self._left -= seconds
+        self._near.end(seconds)
         before, self._used = self._used, self._clock.used()
         cpu = None if before is None or self._used is None else self._used - before
-        return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
+        if type(message) is not Answer:
+            return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
+        outcome = copy(_ANSWERED)  # to validate what was just checked would make a step a tenth longer
+        vars(outcome).update(fields, seconds=seconds, cpu_seconds=cpu)
+        return outcome
+
+    def _awaited(self, exchange: Exchange, deadline: float, *, alive: bool) -> list[Any] | Outcome:
+        """Return the messages that come, or how the child ended without any."""
+        while not (found := list(exchange.inbox.messages())):
+            if not (alive and exchange.wait(deadline=deadline)):
+                late = exchange.report is None and time.monotonic() >= deadline
+                if not late and exchange.report is None:
+                    exchange.end()
+                    continue
+                return self._death(exchange, late=late)
+        return found
 
     def _death(self, exchange: Exchange, *, late: bool) -> Outcome:
         try:

@@ -1,7 +1,8 @@
 """Simulations that put one question after another, run alone or side by side.
 
 Side by side, one call of the candidate carries a question of every instance that is not done yet: a round trip to its process is paid
-once for all of them. An instance's answers depend on its own questions only, so a function without state gives the same either way.
+once for all of them; an instance that is alone is asked by the function itself. An instance's answers depend on its own questions only, so a
+function without state gives the same either way.
 """
 
 from __future__ import annotations
@@ -73,6 +74,14 @@ def solve_side_by_side(
         go_on(place, None)
     while questions:
         asked, questions = questions, {}
+        if len(asked) == 1:
+            ((place, question),) = asked.items()
+            outcome = session.call(*question)
+            if outcome.status != "ok":
+                with named(place):
+                    raise EvaluationFailed(explain(outcome))
+            go_on(place, Answer(outcome.value, spent(outcome)))
+            continue
         outcome = session.call([*asked.values()], entry=SIDE_BY_SIDE)
         if outcome.status != "ok":
             _blame(asked, session, named=named)

@@ -31,6 +31,7 @@ class CountingSandbox:
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
         self.calls = 0
+        self.entries: set[str | None] = set()
 
     def session(self, *args: Any, **kwargs: Any) -> Session:
         opened = self.sandbox.session(*args, **kwargs)
@@ -38,6 +39,7 @@ class CountingSandbox:
 
         def call(*arguments: Any, entry: str | None = None) -> Outcome:
             self.calls += 1
+            self.entries.add(entry)
             return ask(*arguments, entry=entry)
 
         opened.call = call  # type: ignore[method-assign]
@@ -61,6 +63,21 @@ def test_one_call_carries_a_question_of_every_instance(task: CodeTask, sandbox: 
 
     assert counting.calls == 50
     assert [s.bin_of for s in solutions] == [task.evaluator.solve(c.instance, alone).bin_of for c in example.input]
+
+
+def test_an_instance_alone_is_asked_without_the_collective_call(build: Any, sandbox: Sandbox, evaluate: Evaluate) -> None:
+    class Job:
+        seed = 1
+
+    alone = build(NAME, n_instance=1, n_items=50)
+    counting = Job.sandbox = CountingSandbox(sandbox)  # type: ignore[attr-defined]
+    alone.run({"program": load_baseline(NAME)}, alone.splits["train"][0], Job())
+
+    assert (counting.calls, counting.entries) == (50, {None})
+    fault = "calls = 0\ndef priority(item, bins):\n    global calls\n    calls += 1\n    return bins / (7 - calls) if calls < 7 else 1 // 0\n"
+    feedback = evaluate(alone, fault)
+    assert feedback.status == "error"
+    assert feedback.text.startswith("Instance `train-0.0`: ZeroDivisionError")
 
 
 def test_a_broken_answer_names_its_instance(task: CodeTask, evaluate: Evaluate) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -45,26 +45,28 @@ class Gate:
         self._closed = False
         self._left = False
 
-    @contextmanager
-    def passed(self) -> Iterator[None]:
+    def passed(self) -> Passage:
         """Hold while the evaluation asks the engine for something; raises OutOfTime before and after it when time is over."""
-        with self.held():
-            if self._closed:
-                raise OutOfTime
-            yield
-        if self._closed:
-            raise OutOfTime
+        return Passage(self, asking=True)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Passage:
         """Hold while the evaluation gives something back, which it may also when its time is over."""
+        return Passage(self, asking=False)
+
+    def enter(self, *, asking: bool) -> None:
+        """Count a thread as inside; where it asks for something, and time is over, it is let in no more."""
         with self._lock:
             self._inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
+        if asking and self._closed:
+            self.exit(asking=False)
+            raise OutOfTime
+
+    def exit(self, *, asking: bool) -> None:
+        """Count a thread as outside again."""
+        with self._lock:
+            self._inside -= 1
+        if asking and self._closed:
+            raise OutOfTime
 
     def leave(self) -> None:
         """Say that the evaluation's thread is about to end: its number may then be another thread's."""
@@ -80,6 +82,24 @@ class Gate:
             self._closed = True
             if not (self._inside or self._left) and threading.gettrace() is None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+
+
+class Passage:
+    """The time that a thread is inside; a class, because as a generator it would be a fifth of a session's step."""
+
+    __slots__ = ("_asking", "_gate")
+
+    def __init__(self, gate: Gate, *, asking: bool) -> None:
+        self._gate = gate
+        self._asking = asking
+
+    def __enter__(self) -> None:
+        """Go in."""
+        self._gate.enter(asking=self._asking)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Come out; with an error of its own, it is that error."""
+        self._gate.exit(asking=self._asking and kind is None)
 
 
 def bounded(work: Callable[[], T], seconds: float, gate: Gate) -> T:

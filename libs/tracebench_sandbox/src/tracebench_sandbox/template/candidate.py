@@ -17,7 +17,8 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from tracebench_sandbox.codec import CodecError, Decoder, Encoder
-from tracebench_sandbox.frames import EMPTY, read_frame, write_frame
+from tracebench_sandbox.flat import Packer, Reader
+from tracebench_sandbox.frames import EMPTY, next_body, read_frame, write_frame
 
 SOURCE = "<candidate>"
 PRINTED = 4096
@@ -63,7 +64,7 @@ class Runner:
         self.stdout = io.TextIOWrapper(
             io.BufferedWriter(self.printed), encoding="utf-8", errors="replace", line_buffering=True
         )
-        self.encoder = Encoder(0)
+        self.packer = Packer(0)
         self.namespace: dict[str, Any] = {}
 
     def serve(self, fd: int) -> None:
@@ -85,14 +86,15 @@ class Runner:
             self._converse(fd, order["entry"], send)
 
     def _converse(self, fd: int, entry: str, send: Callable[[int | None, dict[str, Any]], None]) -> None:
-        decoder = Decoder(plain=False)
+        reader = Reader(plain=False)
         while True:
             try:
-                message = read_frame(fd, decoder=decoder)
+                body = next_body(fd)
             except (EOFError, ConnectionError):
                 return
-            if message is not None:
-                send(message["n"], self._call(message["entry"] or entry, message["args"]))
+            if body:
+                place, name, args = reader.call(body)
+                send(place, self._call(name or entry, args))
             elif (answer := self._call(entry, ())) == _NOTHING and not self.printed.tail:
                 write_frame(fd, EMPTY)
             else:
@@ -104,7 +106,7 @@ class Runner:
         try:
             if prelude:
                 exec(compile(prelude, "<prelude>", "exec"), self.namespace)  # noqa: S102 - this is what the process is for
-            self.encoder = Encoder(cap)
+            self.packer = Packer(cap)
             exec(self._compiled(code), self.namespace)  # noqa: S102 - as above
         except SyntaxError as err:
             return {"s": "invalid", "e": _line(err), "t": _place(err)}
@@ -126,17 +128,24 @@ class Runner:
                 return {"s": "invalid", "e": f"The code defines no function `{entry}`."}
             return _failure(err)
 
+    def _packed(self, answer: dict[str, Any]) -> bytes:
+        if answer["s"] != "ok":
+            return Encoder(1 << 20).pack(answer)
+        if answer["n"] is None or "p" in answer or "v" not in answer:
+            return self.packer.general.pack(answer)
+        return self.packer.answer(answer["n"], answer["v"])
+
     def _sender(self, fd: int) -> Callable[[int | None, dict[str, Any]], None]:
-        flush, take = self.stdout.flush, self.printed.take
+        flush, printed = self.stdout.flush, self.printed
 
         def send(place: int | None, answer: dict[str, Any]) -> None:
             with suppress(OSError, ValueError):  # the code may have closed its output
                 flush()
             answer["n"] = place
-            if self.printed.tail:
-                answer["p"] = take()
+            if printed.tail:
+                answer["p"] = printed.take()
             try:
-                frame = self.encoder.pack(answer) if answer["s"] == "ok" else Encoder(1 << 20).pack(answer)
+                frame = self._packed(answer)
             except CodecError as err:
                 frame = Encoder(1 << 20).pack({"n": place, "s": "invalid", "e": f"The returned value {err}."})
             except MemoryError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -44,12 +45,15 @@ class Prefork:
         """The processes that wait."""
         return {one.pid for one in self._waiting}
 
-    def take(self, request: Request, fds: list[int]) -> tuple[int, Box] | None:
-        """Limit a process that waits as the request says and give it the request's descriptors; None when none can be had."""
+    def take(self, request: Request, fds: list[int], note: Callable[[int], None]) -> tuple[int, Box] | None:
+        """Limit a process that waits as the request says, have its number noted and give it the request's descriptors; None when none
+        can be had.
+        """
         while self._waiting:
             one = self._waiting.pop(0)
             try:
                 self._lockdown.limit(request, family=False, pid=one.pid)
+                note(one.pid)
                 descriptors.send(one.link, b"!", fds)
             except OSError:  # it was killed meanwhile, for want of memory perhaps
                 self._end(one)

@@ -183,7 +183,11 @@ class Server:
             os.close(fd)
 
     def _start(self, link: socket.socket, request: Request, fds: list[int], *, family: bool, clock: int) -> None:
-        ready = None if family else self._ahead.take(request, fds)
+        def note(pid: int) -> None:
+            if clock >= 0 and not self._forks.nested:
+                os.pwrite(clock, struct.pack("=q", pid), 8)
+
+        ready = None if family else self._ahead.take(request, fds, note)
         pid, box = ready or self._fork(request, fds, family=family)
         try:
             pidfd = os.pidfd_open(pid)
@@ -192,8 +196,8 @@ class Server:
             os.waitpid(pid, 0)
             self._boxes.give_back(box)
             raise
-        if clock >= 0 and not self._forks.nested:
-            os.pwrite(clock, struct.pack("=q", pid), 8)
+        if ready is None:
+            note(pid)
         deadline = time.monotonic() + request.clock_seconds + _GRACE
         shared = frozenset((found.st_dev, found.st_ino) for found in map(os.fstat, fds[2:]))
         child = Child(pid, pidfd, link, box, deadline, request, family, clock, shared)
