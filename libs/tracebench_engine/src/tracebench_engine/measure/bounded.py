@@ -85,7 +85,7 @@ class Gate:
 
 
 class Passage:
-    """The time that a thread is inside; a class, because as a generator it would be a fifth of a session's step."""
+    """The time that a thread is inside: a class, which is entered in fewer steps than a generator."""
 
     __slots__ = ("_asking", "_gate")
 
