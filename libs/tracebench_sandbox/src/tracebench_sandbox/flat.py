@@ -9,10 +9,10 @@ A frame's body is `BODY`, the number of the call, of a call also its function an
 | `s` | text | its length in bytes, UTF-8 |
 | `g` | numpy scalar | its type, its bytes |
 | `a` `b` | numpy array of one or two axes | its type, its sides, its bytes |
-| `l` `t` | list, tuple of at most `MOST` values, at most `DEPTH` deep | their number, the values |
+| `l` `t` | list, tuple of at most `MOST` values, at most `DEPTH` deep: of numbers, or with arrays | their number, the values |
 | `j` | anything else | a packed message of `codec` |
 
-All numbers are little-endian. So short a list is only there for calls that carry a few arrays; a long one is sooner read as JSON. As with
+All numbers are little-endian. Long lists, and lists of anything else, are sooner read as JSON. As with
 `codec`, what comes from a candidate is checked length by length against what has arrived, and only exact built-ins and fresh arrays come
 out of it: no more than `MOST` to the power of `DEPTH` besides what JSON holds.
 """
@@ -44,6 +44,7 @@ _read_q, _read_d, _read_size = (
 _read_line, _read_table = struct.Struct("<4sI").unpack_from, struct.Struct("<4sII").unpack_from
 _NONE, _TRUE, _FALSE, _TEXT, _INT, _REAL, _NUMPY, _VECTOR, _MATRIX, _LIST, _TUPLE, _OTHER = b"NTFsidgabltj"
 _TYPES = MappingProxyType({text: text.encode().ljust(4) for text in DTYPES})
+_NUMBERS, _LISTS = frozenset({int, float}), frozenset({list, tuple})
 _HOSTILE = (
     struct.error,
     ImportError,
@@ -125,7 +126,7 @@ class Packer:
             text = _utf8(value)
             put(_LENGTH.pack(b"s", len(text)))
             put(text)
-        elif (kind is tuple or kind is list) and len(value) <= MOST and depth < DEPTH:
+        elif (kind is tuple or kind is list) and self._is_short(value, depth):
             put(b"t%c" % len(value) if kind is tuple else b"l%c" % len(value))
             for item in value:
                 self._put(put, item, depth + 1)
@@ -134,6 +135,17 @@ class Packer:
             put(value.tobytes())
         else:
             self._put_general(put, value)
+
+    def _is_short(self, items: Sequence[Any], depth: int) -> bool:
+        """Tell whether a list is sooner read value by value than as JSON: it holds few numbers, or arrays, or lists that hold arrays."""
+        if len(items) > MOST or depth >= DEPTH:
+            return False
+        kinds = set(map(type, items))
+        return (
+            self._array in kinds
+            or kinds <= _NUMBERS
+            or any(self._array in map(type, item) for item in items if type(item) in _LISTS)
+        )
 
     def _put_array(self, put: Callable[[bytes], None], value: Any) -> None:
         kind, shape = _TYPES.get(value.dtype.str), value.shape
