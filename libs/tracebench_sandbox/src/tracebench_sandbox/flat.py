@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -44,6 +44,7 @@ _read_q, _read_d, _read_size = (
 _read_line, _read_table = struct.Struct("<4sI").unpack_from, struct.Struct("<4sII").unpack_from
 _NONE, _TRUE, _FALSE, _TEXT, _INT, _REAL, _NUMPY, _VECTOR, _MATRIX, _LIST, _TUPLE, _OTHER = b"NTFsidgabltj"
 _TYPES = MappingProxyType({text: text.encode().ljust(4) for text in DTYPES})
+_NO_TYPE = (b"", 0)
 _NUMBERS, _LISTS = frozenset({int, float}), frozenset({list, tuple})
 _HOSTILE = (
     struct.error,
@@ -72,7 +73,7 @@ class Packer:
         self._cap = cap
         self.general = Encoder(cap)
         """Packs what has no flat form."""
-        self._array, self._scalars = _numpy_kinds() if "numpy" in sys.modules else (None, {})
+        self._array, self._scalars, self._dtypes = _known() if "numpy" in sys.modules else _Numpy()
         self._size = 0
 
     def call(self, number: int, entry: str, args: Sequence[Any]) -> bytes:
@@ -148,11 +149,12 @@ class Packer:
         )
 
     def _put_array(self, put: Callable[[bytes], None], value: Any) -> None:
-        kind, shape = _TYPES.get(value.dtype.str), value.shape
-        if kind is None or not 1 <= len(shape) <= 2 or max(shape) >> 32:  # noqa: PLR2004 - see the table
+        kind, size = self._dtypes.get(value.dtype, _NO_TYPE)
+        shape = value.shape
+        if not (size and 1 <= len(shape) <= 2) or max(shape) >> 32:  # noqa: PLR2004 - see the table
             self._put_general(put, value)
             return
-        self._grow(value.nbytes)
+        self._grow(size * math.prod(shape))
         put(_LINE.pack(b"a", kind, *shape) if len(shape) == 1 else _TABLE.pack(b"b", kind, *shape))
         put(value.tobytes())
 
@@ -289,8 +291,24 @@ def _utf8(text: str) -> bytes:
         raise CodecError("holds half of a surrogate pair, which is no text") from None
 
 
+class _Unknown:
+    """Nothing is one: stands for numpy's array while numpy is not loaded."""
+
+
+class _Numpy(NamedTuple):
+    """What is known of numpy: its array, its scalars with the names of their types, its types with names and sizes."""
+
+    array: type = _Unknown
+    scalars: Mapping[type, bytes] = MappingProxyType({})
+    types: Mapping[Any, tuple[bytes, int]] = MappingProxyType({})
+
+
 @cache
-def _numpy_kinds() -> tuple[type | None, dict[type, bytes]]:
-    """Return numpy's array, and its scalars with the names of their types."""
+def _known() -> _Numpy:
     numpy = sys.modules["numpy"]
-    return numpy.ndarray, {numpy.dtype(text).type: kind for text, kind in _TYPES.items()}
+    types = {numpy.dtype(text): kind for text, kind in _TYPES.items()}
+    return _Numpy(
+        numpy.ndarray,
+        {dtype.type: kind for dtype, kind in types.items()},
+        {dtype: (kind, dtype.itemsize) for dtype, kind in types.items()},
+    )
