@@ -1,8 +1,8 @@
 """Simulations that put one question after another, run alone or side by side.
 
 Side by side, one call of the candidate carries a question of every instance that is not done yet: a round trip to its process is paid
-once for all of them; an instance that is alone is asked by the function itself. An instance's answers depend on its own questions only, so a
-function without state gives the same either way.
+once for all of them. An instance that is alone is asked directly. An instance's answers depend on its own questions only, so a function
+without state gives the same either way.
 """
 
 from __future__ import annotations
@@ -65,33 +65,40 @@ def solve_side_by_side(
     def go_on(place: int, answer: Answer | None) -> None:
         steps = simulations[place]
         try:
-            with named(place):
-                questions[place] = next(steps) if answer is None else steps.send(answer)
+            questions[place] = next(steps) if answer is None else steps.send(answer)
         except StopIteration as end:
             solutions[place] = end.value
+        except EvaluationFailed:
+            with named(place):
+                raise
 
     for place in range(len(simulations)):
         go_on(place, None)
     while questions:
         asked, questions = questions, {}
-        if len(asked) == 1:
-            ((place, question),) = asked.items()
-            outcome = session.call(*question)
-            if outcome.status != "ok":
-                with named(place):
-                    raise EvaluationFailed(explain(outcome))
-            go_on(place, Answer(outcome.value, spent(outcome)))
-            continue
-        outcome = session.call([*asked.values()], entry=SIDE_BY_SIDE)
-        if outcome.status != "ok":
-            _blame(asked, session, named=named)
-            raise EvaluationFailed(explain(outcome))
-        values = outcome.value
-        if not isinstance(values, list) or len(values) != len(asked):
-            raise invalid(f"The program must not touch `{SIDE_BY_SIDE}`; it returned {shown(values)}.")
-        for place, value in zip(asked, values, strict=True):
-            go_on(place, Answer(value, spent(outcome) / len(asked)))
+        for place, answer in zip(asked, _answers(asked, session, named=named), strict=True):
+            go_on(place, answer)
     return solutions
+
+
+def _answers(
+    asked: Mapping[int, tuple[Any, ...]], session: Session, *, named: Callable[[int], AbstractContextManager[None]]
+) -> list[Answer]:
+    if len(asked) == 1:
+        ((place, question),) = asked.items()
+        outcome = session.call(*question)
+        if outcome.status != "ok":
+            with named(place):
+                raise EvaluationFailed(explain(outcome))
+        return [Answer(outcome.value, spent(outcome))]
+    outcome = session.call([*asked.values()], entry=SIDE_BY_SIDE)
+    if outcome.status != "ok":
+        _blame(asked, session, named=named)
+        raise EvaluationFailed(explain(outcome))
+    values, share = outcome.value, spent(outcome) / len(asked)
+    if not isinstance(values, list) or len(values) != len(asked):
+        raise invalid(f"The program must not touch `{SIDE_BY_SIDE}`; it returned {shown(values)}.")
+    return [Answer(value, share) for value in values]
 
 
 def _blame(

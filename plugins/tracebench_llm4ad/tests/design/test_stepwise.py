@@ -65,7 +65,9 @@ def test_one_call_carries_a_question_of_every_instance(task: CodeTask, sandbox: 
     assert [s.bin_of for s in solutions] == [task.evaluator.solve(c.instance, alone).bin_of for c in example.input]
 
 
-def test_an_instance_alone_is_asked_without_the_collective_call(build: Any, sandbox: Sandbox, evaluate: Evaluate) -> None:
+def test_an_instance_alone_is_asked_without_the_collective_call(
+    build: Any, sandbox: Sandbox, evaluate: Evaluate
+) -> None:
     class Job:
         seed = 1
 
@@ -74,7 +76,7 @@ def test_an_instance_alone_is_asked_without_the_collective_call(build: Any, sand
     alone.run({"program": load_baseline(NAME)}, alone.splits["train"][0], Job())
 
     assert (counting.calls, counting.entries) == (50, {None})
-    fault = "calls = 0\ndef priority(item, bins):\n    global calls\n    calls += 1\n    return bins / (7 - calls) if calls < 7 else 1 // 0\n"
+    fault = "calls = 0\ndef priority(item, bins):\n    global calls\n    calls += 1\n    return bins if calls < 7 else 1 // 0\n"
     feedback = evaluate(alone, fault)
     assert feedback.status == "error"
     assert feedback.text.startswith("Instance `train-0.0`: ZeroDivisionError")
