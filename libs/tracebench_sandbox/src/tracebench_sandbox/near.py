@@ -1,7 +1,7 @@
 """A session's process beside its caller: on the same core while its calls are short.
 
 The two take turns, so that a second core gains them nothing; and to wake a process on another one takes ten calls' time where that core has
-gone to rest, on a virtual machine above all. As soon as a call takes longer, its process and all threads of it may use every core again.
+gone to rest, on a virtual machine above all. While a call takes longer, its process and all threads of it may use every core again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 SHORT, LONG = 0.0005, 0.002
-"""Seconds: calls of less are reason to stay near, one of more is reason to part."""
+"""Seconds of processors: calls of less are reason to stay near, one of more is reason to part. What a call waits for tells nothing."""
 ENOUGH = 8
 """Short calls in a row before the process is moved, so that a few calls cost nothing."""
 _CHANNEL = 3
@@ -39,16 +39,16 @@ class Near:
         if self._may and self._short >= ENOUGH and _core() != self._at:
             self._move(_core())
 
-    def end(self, seconds: float) -> None:
-        """Learn how long the call took."""
-        if seconds < SHORT:
-            self._short += 1
-        elif seconds > LONG:
+    def end(self, seconds: float | None) -> None:
+        """Learn what the call took of processors; None where nobody knows."""
+        if seconds is None or seconds > LONG:
+            self._short = 0
             self.part()
+        elif seconds < SHORT:
+            self._short += 1
 
     def part(self) -> None:
         """Let the process and its threads, which take their cores from whoever starts them, use all that they might before."""
-        self._short = 0
         if self._at >= 0:
             self._at = -1
             with suppress(OSError):

@@ -187,9 +187,9 @@ class LocalSession:
         self._clock.set(_NEVER)
         seconds = time.monotonic() - started
         self._left -= seconds
-        self._near.end(seconds)
         before, self._used = self._used, self._clock.used()
         cpu = None if before is None or self._used is None else self._used - before
+        self._near.end(cpu)
         if type(message) is not Answer:
             return Outcome(**fields, seconds=seconds, cpu_seconds=cpu)
         outcome = copy(_ANSWERED)  # to validate what was just checked would make a step a tenth longer
