@@ -1,18 +1,18 @@
-"""Mutants drawn by chance over all lines of all modules, each tried on tests that reach its line.
+"""Mutants drawn by chance over all lines of all modules, each tried on tests that run what it changes.
 
 `just mutants --draw 400 --seed 1` goes on where it stopped: what tests reach and what became of each mutant are kept in a folder
 outside the repository. The mutant takes the module's place in a copy of the working tree, with an environment of its own, so that
-processes which tests start have it, too. A mutant that no test reaches has survived.
+processes which tests start have it, too. It is tried on unit tests first; what these leave alive, on tests of whole processes.
+A mutant that no test reaches has survived.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-import re
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,15 +20,32 @@ from itertools import islice
 from pathlib import Path
 
 from tests.mutants.named import name_of, tests_of
-from tests.mutants.reach import ROOT, SOURCES, Copy, Reach, Test
-from tests.mutants.texts import Mutant, drawn, named_lines
+from tests.mutants.reach import ROOT, SOURCES, Copy, Reach, Recorder, Test
+from tests.mutants.texts import Mutant, drawn
+from tests.mutants.words import Closeness
 
+UNITS = ("tests/unit", "plugins/*/tests")
+WHOLE = (
+    "tests/engine",
+    "tests/cli",
+    "tests/llm",
+    "tests/sandbox",
+    "tests/crash",
+    "tests/docs",
+    "tests/attack",
+    "tests/simulation",
+)
+"""Where unit tests and tests of whole processes are."""
 MOST, SECONDS = 40, 5.0
-"""Tests that a mutant is tried on: those of files that name its module first, then the quickest, while they take no longer together."""
+"""Unit tests that a mutant is tried on first: of files that name its module, then the quickest, while they take no longer together."""
+LONG = 60.0
+"""Seconds of processors that all other tests have after these."""
+CLOSEST = 20
+"""Tests of files without a record that are among the others: those whose words are closest to what is changed."""
 UNKNOWN, PATIENCE = 1.0, 15.0
-"""Seconds that a file of tests without a record is taken to need, and how many times its tests' own a mutant has."""
-FILES = ("tests/unit", "plugins/*/tests")
-"""Where the tests are whose reach is recorded."""
+"""Seconds that a file of tests without a record is taken to need, and how many times its tests' own a mutant has at first."""
+AT_ONCE = 8
+"""Files of tests that are recorded in one session: what is lost where it is ended."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +54,7 @@ class Outcome:
 
     key: str
     tests: list[str]
-    """On which it was tried."""
+    """On which it was tried, each with what tells its file's text from others."""
     failed: str
     """The test that failed first; "" where it survived."""
 
@@ -73,15 +90,14 @@ class Server:
     def __init__(self, copy: Copy, log: Path) -> None:
         self._process = subprocess.Popen(
             [copy.python, "-m", "tests.mutants.server", str(log)],
-            cwd=copy.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=copy.folder, env=copy.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def first_failure(self, tests: list[Test], module: str) -> str:
-        """Return the first of these tests that fails where a module is as it is in the copy now, "" if all pass."""
+    def first_failure(self, tests: Sequence[str], module: str, *, seconds: float) -> str:
+        """Return the first of these tests that fails where a module is as it is in the copy now, "" if all pass in these seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        seconds = PATIENCE * (1 + sum(test.seconds for test in tests))
-        order = {"tests": [test.name for test in tests], "module": name_of(module), "seconds": seconds}
+        order = {"tests": [*tests], "module": name_of(module), "seconds": seconds}
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         return str(json.loads(self._process.stdout.readline()))
@@ -109,17 +125,13 @@ def _write(path: Path, text: str) -> None:
         compiled.unlink(missing_ok=True)  # two texts of one size within a second are one to the import system
 
 
-def tests_for(mutant: Mutant, source: str, reach: Reach) -> list[Test]:
-    """Return the tests that a mutant is tried on, in this order; a file that has no record is one where it names the module."""
-    names = named_lines(source)
+def first_tests(mutant: Mutant, found: Sequence[Test], reach: Reach) -> list[Test]:
+    """Return the unit tests that a mutant is tried on first; a file that has no record is one where it names the module."""
     near = tests_of(mutant.module)
-    found = list[Test]()
-    for lines in lines_that_show(source, mutant.line):
-        if found := reach.tests(mutant.module, [names[line - 1] for line in lines]):
-            break
-    found.sort(key=lambda test: (test.name.partition("::")[0] not in near, test.seconds))
+    units = [test for test in found if not _is_whole(test.file)]
+    units.sort(key=lambda test: (test.file not in near, test.seconds))
     chosen, total = list[Test](), 0.0
-    for test in found[:MOST]:
+    for test in units[:MOST]:
         total += test.seconds
         if chosen and total > SECONDS:
             break
@@ -127,96 +139,140 @@ def tests_for(mutant: Mutant, source: str, reach: Reach) -> list[Test]:
     return chosen + [Test(file, UNKNOWN) for file in near if not reach.has(file)]
 
 
-def lines_that_show(source: str, line: int) -> Iterator[list[int]]:
-    """Return lines whose tests are to notice what stands on one, the best first.
-
-    Those of its statement; where that runs at the import alone, the body of what it defines, the lines that say its name, its class, all.
-    """
-    statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
-    around = [node for node in statements if _first(node) <= line <= (node.end_lineno or 0)]
-    inner = max(around, key=lambda node: (_first(node), -(node.end_lineno or 0)))
-    body = getattr(inner, "body", None)
-    yield [*range(_first(inner), body[0].lineno if body else (inner.end_lineno or 0) + 1)]
-    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield [n for node in ast.walk(inner) if isinstance(node, ast.stmt) and node is not inner for n in _span(node)]
-        said = inner.name
-    else:
-        targets = inner.targets if isinstance(inner, ast.Assign) else [getattr(inner, "target", None)]
-        said = next(
-            (node.id for target in targets if target for node in ast.walk(target) if isinstance(node, ast.Name)), ""
-        )
-    if said:
-        yield [n for n, text in enumerate(source.splitlines(), 1) if re.search(rf"\b{said}\b", text)]
-    classes = [node for node in around if isinstance(node, ast.ClassDef)]
-    yield [n for node in classes[-1:] for n in _span(node)]
-    yield [*range(1, source.count("\n") + 1)]
+def in_turn(tests: Sequence[Test]) -> Iterator[Test]:
+    """Go through files by turns, the quickest test of each first; a file with more tests that reach the mutant comes before others."""
+    files: dict[str, list[Test]] = defaultdict(list)
+    for test in sorted(tests, key=lambda test: test.seconds):
+        files[test.file].append(test)
+    order = sorted(files.values(), key=lambda of_file: (-len(of_file), of_file[0].seconds))
+    for turn in range(max(map(len, order), default=0)):
+        yield from (of_file[turn] for of_file in order if turn < len(of_file))
 
 
-def _first(node: ast.stmt) -> int:
-    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-
-
-def _span(node: ast.stmt) -> range:
-    return range(_first(node), (node.end_lineno or 0) + 1)
+def _is_whole(file: str) -> bool:
+    return file.startswith(tuple(f"{folder}/" for folder in WHOLE))
 
 
 class Bench:
     """Tries mutants in the copy and keeps what became of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, reach: Reach) -> None:
         self.copy = Copy(folder / "copy")
         self.copy.renew()
-        self.reach = Reach(self.copy, folder / "reach")
+        self._reach = reach
         self._outcomes = Outcomes(folder / "outcomes.jsonl")
         self._server = Server(self.copy, folder / "log")
+        self._close = Closeness(ROOT, [file for file in files_of(UNITS + WHOLE) if not reach.has(file)])
 
     def try_one(self, mutant: Mutant) -> Outcome:
-        """Return what becomes of a mutant; what was seen before counts until it is to be tried on other tests."""
-        tests = tests_for(mutant, (self.copy.folder / mutant.module).read_text(encoding="utf-8"), self.reach)
+        """Return what becomes of a mutant; what was seen before counts until there are other tests to try it on."""
+        source = (ROOT / mutant.module).read_text(encoding="utf-8")
+        found = self._reach.tests(mutant.place(source))
+        first = first_tests(mutant, found, self._reach)
+        later = [*in_turn([test for test in found if test not in first])]
+        close = self._close.tests(mutant.module, source, mutant.line)
+        files = {test.name for test in first}
+        later += [Test(test, UNKNOWN) for test in close if test.partition("::")[0] not in files][:CLOSEST]
         known = self._outcomes.find(mutant)
-        if known is not None and (known.failed or {test.name for test in tests} <= {*known.tests}):
+        tried = [] if known is None else known.tests
+        if known is not None and (known.failed or {_told(test.name) for test in [*first, *later]} <= {*tried}):
             return known
         failed = ""
-        if tests:
-            with in_place(self.copy, mutant):
-                failed = self._server.first_failure(tests, mutant.module)
-            if failed and not self._passes(failed, tests, mutant):
-                failed = ""
-        return self._outcomes.add(mutant, [test.name for test in tests], failed)
+        for tests, seconds in ((first, PATIENCE * (1 + sum(test.seconds for test in first))), (later, LONG)):
+            wanted = [test.name for test in tests if _told(test.name) not in tried]
+            failed = failed or self._noticed(wanted, mutant, seconds=seconds)
+        return self._outcomes.add(mutant, [*tried, *(_told(test.name) for test in [*first, *later])], failed)
 
-    def _passes(self, failed: str, tests: list[Test], mutant: Mutant) -> bool:
-        """Say whether a test passes without the mutant; one that has a record did."""
-        if failed in {test.name for test in tests} or "::" not in failed:
-            return True
-        return not self._server.first_failure([Test(failed, UNKNOWN)], mutant.module)
+    def _noticed(self, tests: Sequence[str], mutant: Mutant, *, seconds: float) -> str:
+        """Return the first test that fails with the mutant, twice, and passes without it."""
+        failed = ""
+        while tests:
+            failed = self._first_failure(tests, mutant, seconds=seconds)
+            if "::" not in failed:  # nothing failed, or nothing could be imported or ended
+                break
+            alone = self._server.first_failure([failed], mutant.module, seconds=LONG)
+            if not alone and self._first_failure([failed], mutant, seconds=LONG):
+                break
+            at = next(n for n, test in enumerate(tests) if test in {failed, failed.partition("::")[0]})
+            tests, failed = tests[at + 1 :], ""
+        return failed
+
+    def _first_failure(self, tests: Sequence[str], mutant: Mutant, *, seconds: float) -> str:
+        with in_place(self.copy, mutant):
+            return self._server.first_failure(tests, mutant.module, seconds=seconds)
 
     def close(self) -> None:
         """End the process that runs tests."""
         self._server.close()
 
 
+def _told(test: str) -> str:
+    text = (ROOT / test.partition("::")[0]).read_bytes()
+    return f"{test} {hashlib.sha256(text).hexdigest()[:8]}"
+
+
+def record_all(folder: Path, reach: Reach, mutants: Sequence[Mutant], files: Sequence[str], *, until: float) -> None:
+    """Record what files of tests reach of the places of some mutants, a few at a time."""
+    sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in modules()}
+    places = [mutant.place(sources[mutant.module]) for mutant in mutants]
+    missing = reach.missing(files, places)
+    recorder = Recorder(folder / "marked", mutants, sources) if missing else None
+    for first in range(0, len(missing), AT_ONCE):
+        if recorder is None or time.monotonic() >= until:
+            break
+        print(f"recording {first} of {len(missing)}: {missing[first]}", flush=True)
+        reach.record(missing[first : first + AT_ONCE], recorder)
+
+
+def files_of(kinds: Sequence[str]) -> list[str]:
+    """Return the files of tests in some folders."""
+    homes = [home for kind in kinds for home in sorted(ROOT.glob(kind))]
+    return [str(path.relative_to(ROOT)) for home in homes for path in sorted(home.rglob("test_*.py"))]
+
+
+def modules() -> list[str]:
+    """Return the modules that are mutated."""
+    return sorted(str(path.relative_to(ROOT)) for kind in SOURCES for path in ROOT.glob(f"{kind}/**/*.py"))
+
+
+def draw(number: int, *, seed: int, folder: Path) -> list[Mutant]:
+    """Return so many mutants of a seed; they are kept until a module changes, for it takes seconds to draw some."""
+    texts = hashlib.sha256(b"".join((ROOT / module).read_bytes() for module in modules())).hexdigest()[:12]
+    kept = folder / f"draw-{seed}-{number}-{texts}.json"
+    if not kept.exists():
+        found = islice(drawn(ROOT, modules(), seed=seed), number)
+        kept.write_text(json.dumps([asdict(mutant) for mutant in found]))
+    return [Mutant(**mutant) for mutant in json.loads(kept.read_text())]
+
+
 def try_drawn(
-    number: int, *, seed: int, folder: Path, until: float, record: bool, files: Sequence[str] = FILES
+    number: int, *, seeds: Sequence[int], folder: Path, until: float, record: bool, files: Sequence[str]
 ) -> None:
-    """Try so many mutants in the order of the draw; name those that survived, then tell the share."""
-    bench = Bench(folder)
-    homes = [home for kind in files for home in sorted(ROOT.glob(kind))]
-    for part in sorted({path.parent for home in homes for path in home.rglob("test_*.py")}) if record else ():
-        if time.monotonic() < until:
-            print(f"recording {part.relative_to(ROOT)}", flush=True)
-            bench.reach.record([str(path.relative_to(ROOT)) for path in sorted(part.glob("test_*.py"))])
-    place = bench.copy.folder
-    modules = sorted(str(path.relative_to(place)) for kind in SOURCES for path in place.glob(f"{kind}/**/*.py"))
+    """Try so many mutants of each seed in the order of the draw; name those that survived, then tell the shares."""
+    reach = Reach(folder / "reach")
+    draws = {seed: draw(number, seed=seed, folder=folder) for seed in seeds}
+    if record:
+        every = [mutant for mutants in draws.values() for mutant in mutants]
+        record_all(folder, reach, every, files_of(files), until=until)
+    if time.monotonic() >= until:
+        return
+    bench = Bench(folder, reach)
+    rows = [(seed, _try(bench, mutants, until=until)) for seed, mutants in draws.items()]
+    bench.close()
+    print("| seed | mutants | killed | survived | of these not reached | share killed |\n|---|---|---|---|---|---|")
+    for seed, found in rows:
+        killed, unreached = sum(bool(o.failed) for o in found), sum(not o.tests for o in found)
+        share = killed / max(1, len(found))
+        print(f"| {seed} | {len(found)} | {killed} | {len(found) - killed} | {unreached} | {share:.0%} |")
+
+
+def _try(bench: Bench, mutants: Sequence[Mutant], *, until: float) -> list[Outcome]:
     found = list[Outcome]()
-    for mutant in islice(drawn(place, modules, seed=seed), number):
+    for mutant in mutants:
         if time.monotonic() >= until:
             break
         found.append(bench.try_one(mutant))
         if not found[-1].failed:
             what = "survived" if found[-1].tests else "not reached"
             print(f"{what}: {mutant.module}:{mutant.line}\n{mutant.change}", flush=True)
-    bench.close()
-    killed, unreached = sum(bool(o.failed) for o in found), sum(not o.tests for o in found)
-    print("| seed | mutants | killed | survived | of these not reached | share killed |\n|---|---|---|---|---|---|")
-    share = killed / max(1, len(found))
-    print(f"| {seed} | {len(found)} | {killed} | {len(found) - killed} | {unreached} | {share:.0%} |")
+    return found

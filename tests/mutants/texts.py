@@ -6,7 +6,6 @@ import ast
 import difflib
 import hashlib
 import random
-from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ from cosmic_ray.ast import Visitor, ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator, operator_names
+from tests.mutants.marks import named_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,10 @@ class Mutant:
     line: int
     change: str
     """Lines taken out (`-`) and put in (`+`)."""
+
+    def place(self, source: str) -> str:
+        """Return a name of its line that holds wherever the line moves."""
+        return f"{self.module}:{named_lines(source)[self.line - 1]}"
 
 
 def mutants_of(name: str, source: str, *, most: int, lines: Container[int] | None = None) -> list[Mutant]:
@@ -49,17 +53,6 @@ def mutants_of(name: str, source: str, *, most: int, lines: Container[int] | Non
         if lines is None or mutant.line in lines:
             chosen.append(mutant)
     return sorted(chosen, key=lambda mutant: (mutant.line, mutant.change))
-
-
-def named_lines(source: str) -> list[str]:
-    """Return a name for each line of a text that holds wherever the line moves: which of equal ones it is, and what it says."""
-    seen = Counter[str]()
-    names = []
-    for line in source.splitlines():
-        text = line.strip()
-        seen[text] += 1
-        names.append(f"{seen[text]} {text}")
-    return names
 
 
 def drawn(root: Path, modules: Sequence[str], *, seed: int) -> Iterator[Mutant]:

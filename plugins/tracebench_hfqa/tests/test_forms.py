@@ -15,7 +15,7 @@ from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.families import find_family
 from tracebench_hfqa.families.family import Case
 from tracebench_hfqa.families.gsm8k import stated
-from tracebench_hfqa.forms import SPELLINGS, forms, gold_of, hedges, rival_of
+from tracebench_hfqa.forms import OF_WORDS, SPELLINGS, forms, gold_of, hedges, rival_of
 from tracebench_hfqa.rows.folder import read_file
 from tracebench_hfqa.rows.opening import SAMPLES, read_cases
 
@@ -45,6 +45,14 @@ def test_an_answer_scores_the_same_in_every_form(entry: Entry) -> None:
         assert {f.name: f.reply for f in hedges(gold, rival) if family.score(f.reply, case).score > most} == {}
         tried += 1
     assert tried
+
+
+@pytest.mark.parametrize("family", sorted(SPELLINGS))
+def test_every_family_but_mathematics_is_tried_in_the_decorations_of_words(family: str) -> None:
+    tried = {form.name for form in forms(family, "Paris", "Rome")}
+
+    assert OF_WORDS
+    assert {*OF_WORDS} & tried == (set() if family == "math" else {*OF_WORDS})
 
 
 @HEAVY

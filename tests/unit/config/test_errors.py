@@ -105,8 +105,8 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
             "by 3 spaces, and those above it by 0 spaces or 4 spaces: fields that belong",
         ),
         (
-            " seed: 1\nmode: stub",
-            "line 1: not valid YAML: the field is indented by 1 space, and a later one in line 2 by 0",
+            "# mine\n seed: 7\nmode: stub",
+            "line 2: not valid YAML: the field is indented by 1 space, and a later one in line 3 by 0",
         ),
         ("budget: {usd: 0,5}", "`budget` has the key `5`: a decimal comma? Write `0.5`."),
         ("mode: live", "must be one of `stub`, `real`, `replay`, not text `live`. Write `mode: real`."),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.errors import BudgetExhausted
-from tracebench_core.specs import Budget, SharedLimits, Usage
+from tracebench_core.specs import AXES, Budget, SharedLimits, Usage
 from tracebench_engine.job.budget import MOST_REFUSALS, Meter, SharedCounter
 from tracebench_gateway.access import Refusal
 
@@ -17,6 +17,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def test_every_axis_heads_a_column_with_a_name_of_its_own() -> None:
+    assert [axis.column for axis in AXES] == ["evaluations", "calls", "tokens", "usd", "seconds"]
 
 
 def test_no_more_evaluations_than_the_cap_are_granted_to_any_number_of_threads() -> None:

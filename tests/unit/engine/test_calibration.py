@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ from tracebench_core.specs import (
 )
 from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_engine.checks.calibration.cases import candidate_of, cases_of
-from tracebench_engine.checks.calibration.machine import Machine, judge_of
+from tracebench_engine.checks.calibration.machine import Machine, judge_of, this_machine
 from tracebench_engine.checks.calibration.record import Entry, Standing, keep, standing
 from tracebench_engine.checks.calibration.verdicts import judge, seen_of
 from tracebench_engine.measure.building import open_task
@@ -338,3 +339,11 @@ def test_a_noise_that_measurements_tell_is_allowed_for_and_too_much_of_it_says_n
     }
 
     assert judge(cases["mine"], cases, seen, seen["plain"]).result == result
+
+
+def test_a_machine_is_told_by_its_processor_and_how_many_it_has() -> None:
+    known = re.search(r"^model name\s*:\s*(\S.*?)\s*$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    if known is None:
+        pytest.skip("the processor has no name in /proc/cpuinfo")
+
+    assert this_machine().words.split(", ")[:2] == [known[1], f"{os.cpu_count()} CPUs"]

@@ -258,6 +258,15 @@ def test_a_fault_in_measuring_fails_exactly_its_check(
     assert any(words in f.message for o in outcomes for f in o.findings)
 
 
+def test_a_task_that_cannot_be_opened_is_skipped_in_its_own_words(made: Made) -> None:
+    opens = "def task():\n    return Task()"
+    fails = "def task():\n    from tracebench_core.errors import UsageError\n    raise UsageError('no rows of May')"
+    (outcome,) = check_plugin(made.write(old=opens, new=fails), codes=["TB311"])
+
+    assert not outcome.findings
+    assert [skipped.reason for skipped in outcome.skipped] == ["no rows of May"]
+
+
 def test_the_page_of_checks_is_what_the_checks_say() -> None:
     assert (ROOT / "docs/reference/checks.md").read_text() == reference(), "just checks-page"
 

@@ -531,6 +531,17 @@ def test_a_file_of_the_library_is_read_and_valued_by_hand_calculation(
     assert problem.judge(case, answer).value == pytest.approx(value)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0, 4), (6, 9)], ids=["too much", "too little"])
+def test_every_vertex_of_a_path_uses_of_the_resource(low: int, high: int) -> None:
+    """Three vertices and two arcs use one each."""
+    owner, case = one("resource_constrained_shortest_path", f"3 2 1\n{low}\n{high}\n1\n1\n1\n1 2 2 1\n2 3 2 1\n")
+    problem = owner.__new__(owner)
+
+    with pytest.raises(EvaluationFailed) as refused:
+        problem.judge(case, {"path": [1, 2, 3]})
+    assert f"uses 5 of resource 1, not {low} to {high}" in refused.value.feedback.text
+
+
 @given(order=st.permutations(range(9)), data=st.data())
 def test_a_round_trip_is_as_long_from_any_city_in_either_direction(order: list[int], data: st.DataObject) -> None:
     turn = data.draw(st.integers(0, 8))
@@ -598,6 +609,15 @@ def test_cases_of_the_same_data_go_to_one_split() -> None:
 
     assert [len(part) for part in dealt.values()] == [4, 4, 4]
     assert not (data[0] & data[1] | data[1] & data[2] | data[0] & data[2])
+
+
+def test_files_are_generated_under_names_that_the_library_could_have_given_them() -> None:
+    """Its own are counted from 1."""
+    for problem in (problem_of(name) for name in NAMES):
+        names = [*problem.generated(0)]
+        assert len({*names}) == len(names) > 1
+        if "#" in problem.sample:
+            assert names[:2] == [problem.sample.replace("#", "1"), problem.sample.replace("#", "2")]
 
 
 def test_generated_and_real_cases_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
