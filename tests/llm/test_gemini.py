@@ -222,6 +222,8 @@ def test_a_stream_that_breaks_off_says_so_in_either_form(door: Door, server: Scr
         (SAY | {"anything": 1}, "anything"),
         (SAY | {"tools": [{"googleSearch": {}}], "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}, "googleSearch"),
         (SAY | {"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["add"]}}}, "add"),
+        (SAY | {"toolConfig": {"functionCallingConfig": {"mode": "CHOOSE"}}}, "mode` must be one of AUTO"),
+        (SAY | {"toolConfig": {"functionCallingConfig": {"mode": "PERHAPS"}}}, "mode` must be one of AUTO"),
         ({"contents": [{"parts": [{"fileData": {"fileUri": "files/1"}}]}]}, "inlineData"),
         ({"contents": [{"parts": [{"inlineData": {"mimeType": "video/mp4", "data": ""}}]}]}, "video/mp4"),
         ({"contents": [{"parts": [{"functionResponse": {"name": "add", "response": {}}}]}]}, "answers no call"),

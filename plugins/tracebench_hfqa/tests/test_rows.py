@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracebench_core.errors import ConfigError
+from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_hfqa.declared import SHIPPED, read_entries
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.rows.opening import Opened, open_rows
@@ -182,6 +183,21 @@ def test_parquet_rows_equal_json_rows(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(sums(12)), tmp_path / "b" / "gsm8k" / "train-00000-of-00001.parquet")
     rows = [opened(tmp_path / folder, ENTRIES["gsm8k"]).provenance["rows"] for folder in "ab"]
     assert {s: r["count"] for s, r in rows[0].items()} == {s: r["count"] for s, r in rows[1].items()}
+
+
+def test_a_parquet_file_without_its_library_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "gsm8k" / "train.parquet"
+    path.parent.mkdir()
+    path.write_bytes(b"PAR1")
+
+    with pytest.raises(MissingRequirementError, match=r"train\.parquet` is a parquet file") as missing:
+        opened(tmp_path, ENTRIES["gsm8k"])
+    hint = str(missing.value.hint)  # of uv or pip, whichever installs here
+    assert "pip install " in hint
+    assert hint.endswith(' "tracebench-hfqa[parquet]"')
 
 
 @given(st.integers(1, 500), st.lists(st.integers(0, 300), min_size=1, max_size=3))

@@ -50,6 +50,30 @@ def test_what_may_not_be_done_is_refused_and_changes_nothing(name: str, argument
     assert state == BANK["environment"]["state"]
 
 
+FIND = Tool(name="find", description="", does="find", table="orders", fields=("id", "item"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"id": "A1"}, ["A1"]),
+        ({"item": "lamp"}, ["A1", "A2"]),
+        ({"id": "A2", "item": "lamp"}, ["A2"]),
+        ({"id": "A3", "item": "lamp"}, []),
+        ({"id": "own"}, ["A3"]),
+        ({"item": "A1"}, []),
+        ({}, ["A1", "A2", "A3"]),
+    ],
+)
+def test_records_are_found_by_their_fields_and_by_the_name_they_are_kept_under(
+    arguments: dict[str, str], found: list[str]
+) -> None:
+    """Where a record has no field `id` of its own."""
+    records = {"A1": {"item": "lamp"}, "A2": {"item": "lamp"}, "A3": {"id": "own", "item": "pan"}}
+
+    assert [*call({"orders": deepcopy(records)}, [FIND], "find", arguments)] == found
+
+
 @pytest.mark.parametrize(
     ("text", "made"),
     [

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from tracebench_core.specs import Budget, Price
+from tracebench_core.specs import Axis, Budget, Price
 from tracebench_gateway.server.metering.balance import Balance, Demand, dearest_prompt, need_of
 
 PLAIN = Price(prompt=1.0, completion=4.0)
@@ -69,3 +69,21 @@ def test_what_is_under_way_is_taken_at_its_worst_and_given_back_to_the_last_digi
     assert balance.room(cap, demand(PLAIN, prompt=0), beside=False) == (750_000, "usd")
     balance.give_back(held)
     assert balance.room(cap, demand(PLAIN, prompt=0), beside=True) == (750_000, "usd")
+
+
+@pytest.mark.parametrize(
+    ("cap", "past"),
+    [
+        (Budget(usd=0.3), {}),
+        (Budget(usd=0.1 + 0.2), {}),
+        (Budget(usd=0.25), {"usd": 0.05}),
+        (Budget(tokens=100), {}),
+        (Budget(tokens=101), {}),
+        (Budget(tokens=99, usd=1.0), {"tokens": 1}),
+        (Budget(tokens=99, usd=0.29), {"tokens": 1, "usd": 0.01}),
+        (Budget(evaluations=1), {}),
+        (Budget(), {}),
+    ],
+)
+def test_only_what_is_past_its_cap_is_told_and_by_how_much(cap: Budget, past: dict[Axis, float]) -> None:
+    assert Balance(usd=Decimal("0.3"), prompt_tokens=60, completion_tokens=40).overshoot(cap) == pytest.approx(past)
