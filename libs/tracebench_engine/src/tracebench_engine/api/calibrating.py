@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Literal
 
 from tracebench_core.errors import TraceBenchError, UsageError
@@ -46,29 +48,53 @@ def calibrate(
     seed: int = 0,
     seconds: float = SECONDS,
     timed: bool = True,
+    at_once: int = 1,
     tell: Callable[[str, str], None] = lambda _task, _case: None,
 ) -> Iterator[Calibrated]:
     """Yield what comes of each task's cases, of some kinds or all; `names` are tasks, groups, suites or plugins, without any all tasks.
 
-    They are measured in a process of their own, so that a task which ends it or hangs costs itself alone; one may take `seconds`. What was
-    seen is kept before it is yielded. Without `timed` the tasks whose score is a time are not measured. `root` is where the host's local
-    tasks are, and `tell` hears task and case before a case is measured.
+    They are measured in processes of their own, of `at_once` tasks at a time, so that a task which ends its process or hangs costs itself
+    alone; one may take `seconds`. A task whose score is a time is measured while no other is, or not at all without `timed`. What was seen
+    is kept before it is yielded. `root` is where the host's local tasks are, and `tell` hears task and case before a case is measured.
 
     Raises:
         UsageError: when a name means nothing that is offered.
     """
-    trials = Trials(root=root, plugins=PluginsConfig(), seconds=seconds)
+    opened = [Trials(root=root, plugins=PluginsConfig(), seconds=seconds) for _ in range(at_once)]
+    idle = SimpleQueue[Trials]()
+    for trials in opened:
+        idle.put(trials)
+
+    def measure(task_id: str) -> Cases:
+        trials = idle.get()
+        try:
+            return trials.calibrate(task_id, {}, kinds=kinds, seed=seed, tell=partial(tell, task_id))
+        finally:
+            idle.put(trials)
+
+    chosen = chosen_tasks(host, names)
+    left_out = {id_: why for id_, spec in chosen.items() if (why := _left_out(host, id_, spec, timed=timed))}
+    crew = ThreadPoolExecutor(at_once)
     try:
-        for task_id, spec in chosen_tasks(host, names).items():
-            if reason := Catalog.availability(spec):
-                yield Calibrated(task_id, state="skipped", why=_unavailable(reason, _standing(host, task_id, spec)))
-            elif spec.timed and not timed:
-                yield Calibrated(task_id, state="skipped", why="its score is a time, and such tasks were left out")
+        beside = [id_ for id_, spec in chosen.items() if at_once > 1 and not (id_ in left_out or spec.timed)]
+        found = {id_: crew.submit(measure, id_) for id_ in beside}
+        for task_id in sorted(chosen, key=lambda id_: at_once > 1 and chosen[id_].timed):
+            if task_id in left_out:
+                yield Calibrated(task_id, state="skipped", why=left_out[task_id])
             else:
-                found = trials.calibrate(task_id, {}, kinds=kinds, seed=seed, tell=partial(tell, task_id))
-                yield _kept(host, task_id, spec, found, whole=not kinds)
+                cases = found[task_id].result() if task_id in found else measure(task_id)
+                yield _kept(host, task_id, chosen[task_id], cases, whole=not kinds)
     finally:
-        trials.close()
+        crew.shutdown(wait=False, cancel_futures=True)
+        for trials in opened:
+            trials.close()
+
+
+def _left_out(host: PluginHost, task_id: str, spec: TaskSpec, *, timed: bool) -> str:
+    """Return why a task is not measured; nothing where it is."""
+    if reason := Catalog.availability(spec):
+        return _unavailable(reason, _standing(host, task_id, spec))
+    return "its score is a time, and such tasks were left out" if spec.timed and not timed else ""
 
 
 def recall(

@@ -41,6 +41,9 @@ def calibrate(
     task_timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long the cases of one task may take.")
     ] = 900.0,
+    at_once: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Tasks at a time; one whose score is a time is always alone.")
+    ] = 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the evaluations.")] = 0,
     root: Root = None,
     as_json: AsJson = False,
@@ -62,6 +65,7 @@ def calibrate(
             seed=seed,
             seconds=task_timeout,
             timed=not no_timed,
+            at_once=at_once,
             tell=_tell,
         )
     done: list[Calibrated] = []
