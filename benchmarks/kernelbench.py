@@ -3,6 +3,7 @@
     python benchmarks/kernelbench.py problems [--only softmax]   the plain kernels against themselves
     python benchmarks/kernelbench.py hand                        hand-written kernels against the plain ones
     python benchmarks/kernelbench.py noise --times 100           a kernel against itself: how far from 1 the raw ratio is
+    python benchmarks/kernelbench.py large --times 10            a module of 340 MB against itself, in small pages and in huge ones
     python benchmarks/kernelbench.py warm                        a module and a Numba kernel: seconds beyond the kernels' own (needs both)
     python benchmarks/kernelbench.py optimise                    PrioritySearch and KeepBest, real mode, a rule-based server
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import os
 import tempfile
 import time
@@ -22,13 +24,14 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from tracebench_core.contracts import Sandbox
+from tracebench_core.contracts import Sandbox, Session
+from tracebench_core.specs import Outcome
 from tracebench_engine import api
 from tracebench_kernelbench.building import build_kernel
 from tracebench_kernelbench.driving import drive
 from tracebench_kernelbench.judging import judge
 from tracebench_kernelbench.modules.backends import NUMBA, TORCH, loaded_beforehand
-from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
+from tracebench_kernelbench.modules.exercise import Exercise, ModuleExercise, OwnExercise
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
@@ -104,6 +107,23 @@ def get_inputs():
 def get_init_inputs():
     return [96]
 """
+LARGE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.layers = torch.nn.Sequential(*[torch.nn.Linear(n, n) for _ in range(4)])
+
+    def forward(self, x):
+        return self.layers(x)
+
+def get_inputs():
+    return [torch.rand(8, 4608)]
+
+def get_init_inputs():
+    return [4608]
+"""
 LOOPS = """
 import numba
 
@@ -167,10 +187,35 @@ def noise(times: int, sandbox: Sandbox) -> None:
     print(f"within [0.95, 1.05]: {within} of {times}; counted as 1: {counted} of {times}")
 
 
+class SmallPages(ModuleExercise):
+    """A module whose memory stays as each process happened to get it, page by page."""
+
+    def settle(self, session: Session) -> Outcome:
+        """Leave it."""
+        return Outcome(status="ok", value=(1 << 30, 0))
+
+
+def large(times: int) -> None:
+    """Judge a module that does little but read its weights against itself; print how the ratio is spread, and what noise is told."""
+    with open_sandbox(preload=loaded_beforehand([TORCH])) as sandbox:
+        kinds: dict[str, type[ModuleExercise]] = {"small": SmallPages, "huge": ModuleExercise}
+        print(
+            "| pages | times | ratio, from | to | median | from 1, root mean square | a call, ms | noise, at most | load |"
+        )
+        print("|---|---|---|---|---|---|---|---|---|")
+        for name, kind in kinds.items():
+            told = [judge_python(kind(LARGE, TORCH), renamed(LARGE), sandbox, Effort()).metrics for _ in range(times)]
+            raw = sorted(m["speedup_raw"] for m in told)
+            spread = math.sqrt(sum(math.log(ratio) ** 2 for ratio in raw) / times)
+            took, noise = median(m["reference_ms"] for m in told), max(m["noise"] for m in told)
+            row = f"| {name} | {times} | {raw[0]:.3f} | {raw[-1]:.3f} | {median(raw):.3f} | {100 * spread:.1f} % | {took:.1f} "
+            print(f"{row}| {100 * noise:.1f} % | {os.getloadavg()[0]:.0f} |", flush=True)
+
+
 def warm() -> None:
     """Judge a module and a Numba kernel six times each; print the last five's median seconds beyond the calls of both kernels."""
     effort = Effort(least=20, most=20)
-    cases = {
+    cases: dict[str, tuple[Exercise, str]] = {
         "PyTorch, a linear layer": (ModuleExercise(MODULE, TORCH), renamed(MODULE)),
         "Numba, row_sums": (OwnExercise(PROBLEMS["row_sums"]), LOOPS),
     }
@@ -210,12 +255,12 @@ def optimise() -> None:
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("problems", "hand", "noise", "warm", "optimise"))
+    parser.add_argument("what", choices=("problems", "hand", "noise", "large", "warm", "optimise"))
     parser.add_argument("--only", default="", help="only problems whose name contains this")
     parser.add_argument("--times", type=int, default=100)
     arguments = parser.parse_args()
-    if arguments.what in {"warm", "optimise"}:
-        {"warm": warm, "optimise": optimise}[arguments.what]()
+    if arguments.what in {"large", "warm", "optimise"}:
+        {"large": lambda: large(arguments.times), "warm": warm, "optimise": optimise}[arguments.what]()
         return
     with open_sandbox() as sandbox:
         sources = {name: problem.source for name, problem in PROBLEMS.items()} if arguments.what == "problems" else HAND

@@ -56,7 +56,7 @@ def test_tasks_for_a_device_say_what_they_need_and_that_they_are_unconfined(tmp_
         "cuda/level1/2",
         "cuda/level1/10",
     ]
-    assert "weights" in specs["cuda/level4/3"].broken
+    assert "evaluation server" in specs["cuda/level4/3"].broken
     for spec in specs.values():
         assert (spec.timed, spec.unconfined, spec.resources.gpus) == (True, True, 1)
         assert {need.kind for need in spec.requires} == {"gpu", "module", "command"}

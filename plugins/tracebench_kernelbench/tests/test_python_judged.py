@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracebench_core.contracts import NotMeasured, Sandbox
+from tracebench_core.specs import Limits
 from tracebench_kernelbench.modules import stepping
 from tracebench_kernelbench.modules.backends import (
     BACKENDS,
@@ -21,6 +25,7 @@ from tracebench_kernelbench.modules.backends import (
     loaded_beforehand,
 )
 from tracebench_kernelbench.modules.exercise import ModuleExercise, OwnExercise
+from tracebench_kernelbench.modules.memory import machine_mb
 from tracebench_kernelbench.modules.stepping import judge_python
 from tracebench_kernelbench.modules.task import renamed
 from tracebench_kernelbench.options import Effort
@@ -346,14 +351,42 @@ def test_what_is_called_from_pytorch_is_compiled_before_its_session(shift: str, 
     assert words in verdict.text
 
 
+HUGE = pytest.mark.skipif(
+    tuple(map(int, platform.release().split(".")[:2])) < (6, 1),
+    reason="the kernel has no MADV_COLLAPSE before Linux 6.1",
+)
+
+
 @pytest.mark.heavy("torch")
-def test_a_module_is_weighed_and_a_heavy_one_has_a_wider_noise(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """384 x 384 weights and 384 of a bias, of four bytes each."""
-    weight = 4 * (384 * 384 + 384)
+@HUGE
+def test_weights_are_moved_to_huge_pages_as_the_system_tells(sandbox: Sandbox) -> None:
+    """Sixteen layers of 1024 x 1024 numbers; the system's own account of the process is asked."""
+    code = MODULE.replace("nn.Linear(n, n)", "nn.Sequential(*[nn.Linear(n, n) for _ in range(16)])")
+    exercise = ModuleExercise(code.replace("n = 384", "n = 1024"), TORCH)
+    limits = Limits(seconds=60, memory_mb=stepping.MEMORY_MB, shared_mb=exercise.shared_mb)
+
+    with exercise.open_reference(sandbox, limits) as session:
+        before = _huge_kb(session)
+        left = exercise.settle(session)
+        after = _huge_kb(session)
+
+    assert left.status == "ok", left
+    assert left.value < 1 << 20, "biases may lie where the process began"
+    assert before == 0
+    assert after >= 16 * 4096
+
+
+def _huge_kb(session: Any) -> int:
+    """A session's clock knows the process's number."""
+    told = Path(f"/proc/{session._clock._pid[0]}/smaps_rollup").read_text()
+    return int(told.partition("ShmemPmdMapped:")[2].split()[0])
+
+
+@pytest.mark.heavy("torch")
+@HUGE
+def test_weights_in_small_pages_have_a_wider_noise(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     noises = []
-    for large in (weight, weight - 1):
+    for large in (1 << 18, -1):
         monkeypatch.setattr(stepping, "LARGE", large)
         verdict = judge_python(ModuleExercise(MODULE, TORCH), HONEST["itself"], sandbox, EFFORT)
         assert verdict.correct, verdict.text
@@ -361,3 +394,73 @@ def test_a_module_is_weighed_and_a_heavy_one_has_a_wider_noise(
 
     assert noises[1] >= stepping.LARGE_NOISE
     assert noises[0] < noises[1] or noises[0] > stepping.LARGE_NOISE, "a busy machine"
+
+
+@pytest.mark.heavy("torch")
+def test_a_candidate_that_dies_while_it_is_settled_is_told_so(sandbox: Sandbox) -> None:
+    source = f"{HONEST['itself']}\nimport os\ndef _judge_settle():\n    os._exit(0)\n"
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH), source, sandbox, EFFORT)
+
+    assert (verdict.correct, verdict.score) == (False, 0.0)
+    assert "before it was timed" in verdict.text
+
+
+GREEDY = {
+    "of PyTorch": "kept = torch.empty(1 << 35, dtype=torch.uint8)",
+    "of Python": "kept = bytearray(1 << 35)",
+}
+
+
+@pytest.mark.heavy("torch")
+@pytest.mark.parametrize("name", GREEDY)
+def test_who_wants_more_memory_than_a_candidate_may_take_is_told_what_the_reference_took(
+    name: str, sandbox: Sandbox
+) -> None:
+    source = replaced(f"{GREEDY[name]}\n{BODY}")
+
+    verdict = judge_python(ModuleExercise(MODULE, TORCH), source, sandbox, EFFORT)
+
+    assert (verdict.correct, verdict.score) == (False, 0.0)
+    assert re.search(r"needs more memory than a candidate may take in call 1: the reference took \d+ MB", verdict.text)
+
+
+WIDE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.table = torch.nn.Embedding(n, 1024)
+
+    def forward(self, x):
+        return torch.tanh(self.table(x))
+
+n = 300_000
+
+def get_inputs():
+    return [torch.randint(0, 1000, (4096,))]
+
+def get_init_inputs():
+    return [n]
+"""
+"""1.2 GB of weights, and outputs of 16 MB, which begin where a gibibyte has ended."""
+
+
+@pytest.mark.heavy("torch")
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(machine_mb("MemAvailable") < 12_000, reason="it takes 6 GB of memory")
+def test_a_module_has_the_memory_that_it_needs(sandbox: Sandbox) -> None:
+    effort = EFFORT.model_copy(update={"call_seconds": 20.0, "compile_seconds": 200.0})
+
+    verdict = judge_python(ModuleExercise(WIDE, TORCH), renamed(WIDE), sandbox, effort)
+
+    assert verdict.correct, verdict.text
+
+
+@pytest.mark.heavy("torch")
+def test_a_reference_that_no_machine_can_hold_is_not_measured_in_words(sandbox: Sandbox) -> None:
+    code = WIDE.replace("300_000", "3_000_000_000")
+
+    with pytest.raises(NotMeasured, match="needs more memory than half of this machine's"):
+        judge_python(ModuleExercise(code, TORCH), renamed(code), sandbox, EFFORT)

@@ -270,7 +270,7 @@ def test_a_reference_has_time_for_the_calls_of_all_sessions() -> None:
         given.append(limits.seconds)
         raise NotMeasured("enough")
 
-    exercise: Any = SimpleNamespace(backend=NUMBA, shared_mb=1, open_reference=opened)
+    exercise: Any = SimpleNamespace(backend=NUMBA, shared_mb=1, open_desk=opened, room=lambda limits, _: limits)
     effort = Effort(warm=50, least=14, most=14, call_seconds=2.0, compile_seconds=30.0)
     with pytest.raises(NotMeasured, match="enough"):
         judge_python(exercise, "", cast("Any", None), effort)

@@ -11,8 +11,6 @@ from tests.unit.analysis.runs import make_run
 
 from tracebench_core.specs.events import CandidateSeen, EvaluationDone, Event
 from tracebench_engine.api.records import Run, load_run
-from tracebench_kernelbench import aggregates
-from tracebench_kernelbench.fast import FAST, fast_metrics
 from tracebench_kernelbench.speedups import view
 
 
@@ -58,15 +56,3 @@ def test_there_is_no_chart_of_nothing(view_of: Callable[..., Any], events: tuple
 
 def test_there_is_no_chart_of_a_whole_run(view_of: Callable[..., Any]) -> None:
     assert view_of(_seen("a"), _timed("a", speedup_raw=1.0, noise=0.1), whole=True) is None
-
-
-@pytest.mark.parametrize("scores", [[], [0.0, 0.0], [0.0, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0], [0.0, 0.6, 1.0, 1.2]])
-def test_fast_p_is_the_share_of_all_kernels_that_are_right_and_faster(scores: list[float]) -> None:
-    for name, p in FAST.items():
-        right = [score for score in scores if score]
-        wanted = sum(1.0 if score > p else 0.0 for score in right) / len(scores) if scores else 0.0
-        assert getattr(aggregates, name)(scores, []) == wanted
-    assert list(FAST.values()) == [0.0, 0.5, 0.8, 1.0, 1.5, 2.0]
-    assert fast_metrics(1.2) == {
-        "fast_0": 1.0, "fast_0_5": 1.0, "fast_0_8": 1.0, "fast_1": 1.0, "fast_1_5": 0.0, "fast_2": 0.0,
-    }  # fmt: skip

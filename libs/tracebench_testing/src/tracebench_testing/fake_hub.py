@@ -1,4 +1,4 @@
-"""A hub of data sets on loopback, as `huggingface_hub` and `datasets` ask for one: for tests of what downloads rows."""
+"""A hub of data sets and models on loopback, as `huggingface_hub` and `datasets` ask for one: for tests of what downloads."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class _Answer(BaseHTTPRequestHandler):
         if self.server.fault == "slow":
             time.sleep(60)
         match path.strip("/").split("/"):
-            case ["api", "datasets", owner, name, *rest] if self.server.repository(f"{owner}/{name}"):
+            case ["api", "datasets" | "models", owner, name, *rest] if self.server.repository(f"{owner}/{name}"):
                 self._describe(f"{owner}/{name}", rest)
-            case ["datasets", _, _, "resolve", revision, *_] if revision != COMMIT:
+            case ["datasets", _, _, "resolve", revision, *_] | [_, _, "resolve", revision, *_] if revision != COMMIT:
                 self._say(404, {"error": "no such revision"}, **{"X-Error-Code": "RevisionNotFound"})
-            case ["datasets", owner, name, "resolve", _, *parts]:
+            case ["datasets", owner, name, "resolve", _, *parts] | [owner, name, "resolve", _, *parts]:
                 self._give(self.server.root / owner / name / "/".join(parts))
             case _:
                 self._say(404, {"error": "not found"}, **{"X-Error-Code": "RepoNotFound"})

@@ -31,6 +31,22 @@ def fetch(
 
 
 @app.command()
+def models(
+    root: Annotated[Path, typer.Argument(help="The server's root: models are prepared in ROOT/models/<name>.")],
+    names: Annotated[list[str], typer.Argument(help="Models by the hub's names, such as gpt2.", metavar="NAME...")],
+    *,
+    revision: Annotated[str | None, typer.Option(help="A revision of the models; their newest when not given.")] = None,
+    weights: Annotated[bool, typer.Option(help="Take weights, too; without them they are made from a seed.")] = True,
+    kept: Annotated[bool, typer.Option("--kept", help="Ask no hub: write down the sums of what lies there.")] = False,
+) -> None:
+    """Prepare models for level 4: what they are made of, with its SHA-256 sums."""
+    from tracebench_kernelbench.level4.fetching import prepare  # noqa: PLC0415 - `--help` needs none of it
+
+    for name in names:
+        typer.echo(prepare(root, name, revision=revision, weights=weights, kept=kept))
+
+
+@app.command()
 def serve(
     *,
     host: Annotated[

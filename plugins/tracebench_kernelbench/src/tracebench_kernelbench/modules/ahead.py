@@ -28,7 +28,7 @@ import torch
 torch.set_num_threads(1)
 
 def make(seed):
-    import candidate, problem
+    import before, candidate, problem
     torch.manual_seed(seed)
     init = problem.get_init_inputs()
     torch.manual_seed(seed)
@@ -67,14 +67,17 @@ except BaseException as error:
 _PROGRAMS: Mapping[Kind, str] = {"package": _PACKAGE, "extension": _EXTENSION}
 
 
-def build_ahead(sandbox: Sandbox, kind: Kind, source: str, code: str, *, seed: int, seconds: float) -> Built:
-    """Build a candidate for a problem's code and the shapes of its inputs.
+def build_ahead(
+    sandbox: Sandbox, kind: Kind, source: str, code: str, *, before: str, seed: int, seconds: float
+) -> Built:
+    """Build a candidate for a problem's code and the shapes of its inputs; `before` runs before both.
 
     Raises:
         NotMeasured: when the compiler cannot be run.
     """
     files = {
         "candidate.py": source.encode(errors="replace").decode(),
+        "before.py": before,
         "problem.py": code,
         "build.py": _HEAD + _PROGRAMS[kind] + _TAIL.format(seed=seed),
     }

@@ -87,12 +87,12 @@ def is_finite(outputs: Arrays) -> bool:
 
 def halved(values: Sequence[Any]) -> list[Any]:
     """Return values whose numbers of single precision have the ten bits after the point of half precision, and their own range."""
-    return [_half(value) if _is_single(value) else value for value in values]
+    return [_half(value) if is_single(value) else value for value in values]
 
 
 def jolted(values: Sequence[Any]) -> list[Any]:
     """Return values whose numbers of single precision have another last bit."""
-    return [(value.view(np.uint32) ^ np.uint32(1)).view(np.float32) if _is_single(value) else value for value in values]
+    return [(value.view(np.uint32) ^ np.uint32(1)).view(np.float32) if is_single(value) else value for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ class Tried:
     """What a reference returns for inputs, for `halved` ones, for `jolted` ones, and for those of the first with halved weights."""
 
     right: Arrays
-    of_halves: Arrays
+    of_halves: Arrays | None
+    """None where no input has numbers of single precision, such as token ids."""
     of_jolted: Arrays
     of_weights: Arrays
 
@@ -118,7 +119,8 @@ def made_strict(tolerance: Tolerance, tries: Sequence[Tried]) -> tuple[Tolerance
             for one, other in _singles(tried.of_jolted, tried.right)
         ]
         tolerance = replace(tolerance, least=min([tolerance.least, *(_LAST_BITS * jolt for jolt in jolts)]))
-    others = [(tried.right, other) for tried in tries for other in (tried.of_halves, halved(tried.right))]
+    others: list[tuple[Arrays, Arrays]] = [(tried.right, halved(tried.right)) for tried in tries]
+    others += [(tried.right, tried.of_halves) for tried in tries if tried.of_halves is not None]
     far = min(farthest(right, other, tolerance) for right, other in others)
     weights = min(farthest(tried.right, tried.of_weights, tolerance) for tried in tries)
     told = [one for one in (far, weights) if one >= _MARGIN * _STRICTEST]
@@ -137,7 +139,7 @@ def farthest(want: Arrays, got: Arrays, tolerance: Tolerance) -> float:
 
 
 def _singles(one: Arrays, other: Arrays) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    return [pair for pair in zip(one, other, strict=True) if _is_single(pair[0])]
+    return [pair for pair in zip(one, other, strict=True) if is_single(pair[0])]
 
 
 def _distances(got: NDArray[Any], want: NDArray[Any], tolerance: Tolerance) -> NDArray[np.float64]:
@@ -152,7 +154,8 @@ def _distances(got: NDArray[Any], want: NDArray[Any], tolerance: Tolerance) -> N
     return distances
 
 
-def _is_single(value: Any) -> bool:
+def is_single(value: Any) -> bool:
+    """Tell whether a value is an array of numbers in single precision."""
     return isinstance(value, np.ndarray) and value.dtype == np.float32
 
 

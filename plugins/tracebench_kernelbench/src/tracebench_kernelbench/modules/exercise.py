@@ -51,8 +51,16 @@ class Exercise(Protocol):
         """Return what tells a server this problem: fields of `server.orders.Order`."""
         ...
 
+    def open_desk(self, sandbox: Sandbox, limits: Limits) -> Session:
+        """Open a trusted session that draws inputs.
+
+        Raises:
+            NotMeasured: when it does not start.
+        """
+        ...
+
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
-        """Open a trusted session, which a call without arguments has do the work.
+        """Open a trusted session that draws inputs, too, and that a call without arguments has do the work.
 
         Raises:
             NotMeasured: when it does not start.
@@ -81,12 +89,13 @@ class Exercise(Protocol):
         """
         ...
 
-    def weigh(self, reference: Session) -> int:
-        """Return the bytes of a trusted session's weights.
+    def settle(self, session: Session) -> Outcome:
+        """Have what a session made so far lie in huge pages; the value is how many bytes of its weights do not, and how many kilobytes of
+        memory the process has taken at most."""
+        ...
 
-        Raises:
-            NotMeasured: when it does not tell.
-        """
+    def room(self, limits: Limits, needed_mb: int) -> Limits:
+        """Return the limits with room for a process that needs so much memory."""
         ...
 
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
@@ -117,8 +126,19 @@ def asked(outcome: Outcome) -> Any:
         NotMeasured: when it has none.
     """
     if outcome.status != "ok":
-        raise NotMeasured(f"The reference failed ({outcome.status}): {outcome.error or outcome.traceback}")
+        why = outcome.error or outcome.traceback
+        if is_short(outcome):
+            here = memory.machine_mb("MemTotal")
+            raise NotMeasured(
+                f"The reference needs more memory than half of this machine's {here} MB: {why}", retry=False
+            )
+        raise NotMeasured(f"The reference failed ({outcome.status}): {why}")
     return outcome.value
+
+
+def is_short(outcome: Outcome) -> bool:
+    """Tell whether a process wanted more memory than it may take: PyTorch says so in words of its own."""
+    return outcome.status == "memory" or "can't allocate memory" in outcome.error
 
 
 @contextmanager
@@ -165,6 +185,10 @@ class OwnExercise:
         """See `Exercise`."""
         return {"problem": self.problem.name}
 
+    def open_desk(self, sandbox: Sandbox, limits: Limits) -> Session:
+        """See `Exercise`."""
+        return self.open_reference(sandbox, limits)
+
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
         built = build_kernel(sandbox, self.problem.source, self.problem.signature)
@@ -192,9 +216,13 @@ class OwnExercise:
     def halve(self, reference: Session, *, half: bool) -> None:
         """See `Exercise`."""
 
-    def weigh(self, reference: Session) -> int:
+    def settle(self, session: Session) -> Outcome:
         """See `Exercise`."""
-        return 0
+        return Outcome(status="ok", value=(0, 0))
+
+    def room(self, limits: Limits, needed_mb: int) -> Limits:
+        """See `Exercise`."""
+        return limits
 
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""
@@ -229,6 +257,8 @@ class ModuleExercise:
     tolerance: Tolerance = _OF_MODULES
     slack: float = 1.0
     shared_mb: int = memory.SIZE_MB
+    before: str = ""
+    """Code that runs before the module, and before a candidate."""
     seed: int = field(default_factory=lambda: secrets.randbits(31), repr=False)
     """Of weights: a module and its replacement get the same ones where they make them in the same order, and no source knows them."""
 
@@ -236,9 +266,13 @@ class ModuleExercise:
         """See `Exercise`."""
         return {"reference": self.code}
 
+    def open_desk(self, sandbox: Sandbox, limits: Limits) -> Session:
+        """See `Exercise`: it makes no weights."""
+        return sandbox.session(harness.of_problem(self.code, before=self.before), "_judge_work", limits=limits)
+
     def open_reference(self, sandbox: Sandbox, limits: Limits) -> Session:
         """See `Exercise`."""
-        session = sandbox.session(harness.of_problem(self.code), "_judge_work", limits=limits)
+        session = self.open_desk(sandbox, limits)
         with closed_on_failure(session):
             init = asked(session.call(self.seed, entry="_judge_init"))
             asked(session.call(self.seed, init, "Model", entry="_judge_build"))
@@ -248,7 +282,9 @@ class ModuleExercise:
         """See `Exercise`."""
         if self.backend.ahead is None:
             return Built()
-        return build_ahead(sandbox, self.backend.ahead, source, self.code, seed=self.seed, seconds=seconds)
+        return build_ahead(
+            sandbox, self.backend.ahead, source, self.code, before=self.before, seed=self.seed, seconds=seconds
+        )
 
     def open_candidate(
         self, sandbox: Sandbox, source: str, built: Built, reference: Session, limits: Limits
@@ -259,11 +295,14 @@ class ModuleExercise:
             session = sandbox.session(harness.of_package(), "_judge_work", limits=limits)
             return session, session.call(binary, entry="_judge_load")
         if self.backend.ahead == "extension":
-            session = sandbox.session(harness.of_extension(), "_judge_work", limits=limits)
+            session = sandbox.session(harness.of_extension(before=self.before), "_judge_work", limits=limits)
             loaded = session.call(binary, source, entry="_judge_load")
             return session, loaded if loaded.status != "ok" else self._make(session, reference)
         session = sandbox.session(
-            source, "_judge_work", limits=limits, prelude=harness.around_module(self.backend.environ)
+            source,
+            "_judge_work",
+            limits=limits,
+            prelude=harness.around_module(self.backend.environ, before=self.before),
         )
         return session, self._make(session, reference)
 
@@ -275,9 +314,14 @@ class ModuleExercise:
         """See `Exercise`."""
         asked(reference.call(half, entry="_judge_halve"))
 
-    def weigh(self, reference: Session) -> int:
+    def settle(self, session: Session) -> Outcome:
         """See `Exercise`."""
-        return int(asked(reference.call(entry="_judge_weigh")))
+        return session.call(entry="_judge_settle")
+
+    def room(self, limits: Limits, needed_mb: int) -> Limits:
+        """Return limits by which the process may take twice as much: inputs and outputs of a call may lie beside those of the last."""
+        more = max(2 * needed_mb - memory.HEAP_MB, 0)
+        return limits.model_copy(update={"memory_mb": limits.memory_mb + more, "shared_mb": self.shared_mb + more})
 
     def draw(self, seed: int, reference: Session, *, wide: bool) -> Sequence[Any]:
         """See `Exercise`."""

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tracebench_kernelbench.modules.memory import ARENA, IDLE, INPUTS, PLACE, PLACES, SAID, SIZE_MB, SPARE, TOLD
+from tracebench_kernelbench.modules.memory import ARENA, HUGE, IDLE, INPUTS, PLACE, PLACES, SAID, SPARE, TOLD
 from tracebench_kernelbench.problem import Problem
 
 _ALLOCATOR = """
-import ctypes, mmap
+import ctypes, mmap, os
 _judge_libc = ctypes.CDLL(None)
 _judge_libc.mallopt(-4, 0)  # M_MMAP_MAX: no block is the system's own
 _judge_libc.mallopt(-1, -1)  # M_TRIM_THRESHOLD: nothing that is freed goes back to it
 """
 _HEAP = f"""
 {_ALLOCATOR}
+import resource
 def _judge_share_heap(begin, size):
-    libc, page = _judge_libc, mmap.PAGESIZE
+    libc, page = _judge_libc, {HUGE}
     libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     block = libc.malloc(size + 2 * page)
-    first = -(-(block + 64) // page) * page
+    first = -(-(block + 64) // page) * page  # where its memory may have huge pages
     fixed = 0x10  # MAP_FIXED
     if libc.mmap(first, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | fixed, 4, begin) != first:
         raise MemoryError("the heap cannot be shared")
@@ -40,7 +41,24 @@ def _judge_share_heap(begin, size):
 
 _judge_memory = mmap.mmap(4, {ARENA})
 _judge_low = ctypes.addressof(ctypes.c_char.from_buffer(_judge_memory))
-_judge_heap = _judge_share_heap({ARENA}, {(SIZE_MB << 20) - ARENA})
+_judge_size = os.fstat(4).st_size - {ARENA}
+_judge_heap = _judge_share_heap({ARENA}, _judge_size)
+
+def _judge_settle():
+    libc, page = _judge_libc, {HUGE}
+    libc.sbrk.restype, libc.sbrk.argtypes = ctypes.c_void_p, [ctypes.c_long]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    places = range(_judge_heap, libc.sbrk(0) - page + 1, page)
+    whole = {{at for at in places if libc.madvise(at, page, 25) == 0}}  # MADV_COLLAPSE; of what was never used there is nothing
+    left = 0
+    for held in _judge_weights():
+        begin, end = held.data_ptr(), held.data_ptr() + held.numel() * held.element_size()
+        pages = [at for at in range(begin // page * page, end, page) if at not in whole]
+        left += sum(min(end, at + page) - max(begin, at) for at in pages)
+    return left, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def _judge_weights():
+    return []
 """
 _TENSORS = f"""
 import json
@@ -72,7 +90,7 @@ def _judge_flat(value):
 
 def _judge_place(tensor):
     at = tensor.data_ptr()
-    if 0 <= at - _judge_heap < {(SIZE_MB << 20) - ARENA}:
+    if 0 <= at - _judge_heap < _judge_size:
         return at - _judge_heap + {ARENA}
     return at - _judge_low if 0 <= at - _judge_low < {ARENA} else None
 
@@ -123,7 +141,16 @@ _judge_model = None
 def _judge_build(seed, init, name):
     global _judge_model
     torch.manual_seed(seed)
-    _judge_model = globals()[name](*[value if array is None else torch.from_numpy(array) for array, value in init])
+    _judge_model = globals()[name](*[_judge_given(array, value) for array, value in init])
+
+def _judge_plain(value):
+    return (value.numpy(), None) if isinstance(value, torch.Tensor) else (None, value)
+
+def _judge_given(array, value):
+    return value if array is None else torch.from_numpy(array)
+
+def _judge_weights():
+    return [*_judge_model.parameters(), *_judge_model.buffers()]
 
 def _judge_call(inputs):
     return _judge_model(*inputs)
@@ -163,14 +190,11 @@ def _judge_prebuilt(name, *_args, **_options):
 _SOURCE = """
 _judge_whole = []
 
-def _judge_weigh():
-    return sum(held.numel() * held.element_size() for held in [*_judge_model.parameters(), *_judge_model.buffers()])
-
 def _judge_halve(half):
     with torch.no_grad():
         for weights, whole in _judge_whole:
             weights.copy_(whole)
-        held = [*_judge_model.parameters(), *_judge_model.buffers()] if half else []
+        held = _judge_weights() if half else []
         _judge_whole[:] = [(weights, weights.clone()) for weights in held if weights.dtype == torch.float32]
         for weights, whole in _judge_whole:
             bits = whole.contiguous().view(torch.int32)
@@ -178,7 +202,7 @@ def _judge_halve(half):
 
 def _judge_init(seed):
     torch.manual_seed(seed)
-    return [(value.numpy(), None) if isinstance(value, torch.Tensor) else (None, value) for value in get_init_inputs()]
+    return [_judge_plain(value) for value in get_init_inputs()]
 
 def _judge_draw(seed):
     torch.manual_seed(seed)
@@ -217,10 +241,10 @@ def _judge_work():
 """
 
 
-def around_module(environ: Mapping[str, str] | None) -> str:
-    """Return what surrounds a candidate's `ModelNew`."""
+def around_module(environ: Mapping[str, str] | None, *, before: str = "") -> str:
+    """Return what surrounds a candidate's `ModelNew`; `before` runs before a candidate, as it does before a problem's module."""
     setting = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in (environ or {}).items())
-    return f"import os\n{setting}{_TORCH}" if setting else _TORCH
+    return f"import os\n{setting}{_TORCH}{before}" if setting else _TORCH + before
 
 
 def of_package() -> str:
@@ -228,14 +252,14 @@ def of_package() -> str:
     return _PACKAGE
 
 
-def of_extension() -> str:
+def of_extension(*, before: str = "") -> str:
     """Return the program of the session in which a candidate's source finds its libraries, built beforehand."""
-    return _TORCH + _EXTENSION
+    return _TORCH + before + _EXTENSION
 
 
-def of_problem(code: str) -> str:
+def of_problem(code: str, *, before: str = "") -> str:
     """Return the program of the session that draws inputs and runs a problem's own `Model`."""
-    return f"{_TORCH}\n{code}\n{_SOURCE}"
+    return f"{_TORCH}{before}\n{code}\n{_SOURCE}"
 
 
 def around_kernel(problem: Problem, begin: Sequence[int], step: int) -> str:

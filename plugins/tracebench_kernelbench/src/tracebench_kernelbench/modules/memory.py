@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,13 @@ SAID, TOLD, SPARE, INPUTS = 4096, 32 << 10, 64 << 10, 8 << 20
 copied, and where inputs begin."""
 ARENA = INPUTS + (1 << 30)
 """Where the process's own heap goes on, in which its outputs lie."""
-SIZE_MB = (ARENA >> 20) + 1024
+HEAP_MB = 1024
+"""Of that heap where a problem needs no more."""
+SIZE_MB = (ARENA >> 20) + HEAP_MB
 _MOST_BYTES = 2 << 30
 """Of all outputs of a call, each element of a view counted: a copy is made of them."""
+HUGE = 2 << 20
+"""Bytes of a huge page."""
 _PAGE = 4096
 _LINE, _STEP = 64, 39
 DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()  # noqa: SIM905
@@ -45,6 +50,11 @@ take from the sum that `_MOST_BYTES` bounds."""
 
 class Unreadable(ValueError):  # noqa: N818 - says what an output is
     """What a process told of its outputs describes none; the message is for the candidate's author."""
+
+
+def machine_mb(what: Literal["MemTotal", "MemAvailable"]) -> int:
+    """Return the megabytes of this machine's memory, all or what a new process could take."""
+    return int(Path("/proc/meminfo").read_text(encoding="ascii").partition(f"{what}:")[2].split()[0]) >> 10
 
 
 def places(sizes: Sequence[int]) -> list[int]:

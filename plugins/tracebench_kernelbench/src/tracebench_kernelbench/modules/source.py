@@ -5,7 +5,6 @@ Listing reads names; a problem's code is read when its task is opened, and never
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -19,8 +18,7 @@ from tracebench_kernelbench.modules.constants import rewrite_constants
 from tracebench_kernelbench.modules.shrinking import digest
 
 LEVELS = (1, 2, 3, 4)
-WEIGHTS = "level 4 wraps models whose weights a hub serves, and what is judged has no network"
-_OF_HUB = frozenset({"transformers", "huggingface_hub"})
+WEIGHTS = "level 4 wraps models of a hub: the evaluation server judges them, with what is prepared there"
 DATASET = "ScalingIntelligence/KernelBench"
 CONSTANT = "its output does not depend on its inputs: a constant would pass"
 """Why a row of the table is refused that is so at every size."""
@@ -87,17 +85,6 @@ def cpu_sizes() -> dict[tuple[int, int], dict[str, Any]]:
     """Return the shipped table: by level and number the digest of the file that it is for, and the constants to change."""
     text = files("tracebench_kernelbench.modules").joinpath("cpu_sizes.json").read_text(encoding="utf-8")
     return {(row["level"], row["id"]): row for row in json.loads(text)}
-
-
-def loads_weights(code: str) -> bool:
-    """Say whether a module takes a model from a hub, as those of level 4 do."""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:  # which is told where it is run
-        return False
-    named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    named += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return any(name.partition(".")[0] in _OF_HUB for name in named)
 
 
 def refused(problem: Found, *, at_cpu_sizes: bool) -> str:

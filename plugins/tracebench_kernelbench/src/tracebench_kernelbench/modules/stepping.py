@@ -23,6 +23,7 @@ from typing import Any
 from tracebench_core.contracts import NotMeasured, Sandbox, Session
 from tracebench_core.specs import Limits, Outcome
 from tracebench_kernelbench.judging import Verdict, bad, metrics_of, sentence_of
+from tracebench_kernelbench.modules import memory
 from tracebench_kernelbench.modules.comparing import (
     Arrays,
     Tolerance,
@@ -30,22 +31,23 @@ from tracebench_kernelbench.modules.comparing import (
     differs,
     halved,
     is_finite,
+    is_single,
     jolted,
     made_strict,
 )
-from tracebench_kernelbench.modules.exercise import Exercise, asked
+from tracebench_kernelbench.modules.exercise import Exercise, asked, is_short
 from tracebench_kernelbench.modules.hints import find_hints
 from tracebench_kernelbench.modules.memory import IDLE, Unreadable
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.timing import Timing, compare, compare_afresh
 
 MEMORY_MB = 16_384
-"""Of address space, most of which PyTorch's libraries take without using it."""
+"""Of address space, most of which PyTorch's libraries take without using it; more where a problem's own module needs more (`room`)."""
 LEAST_NOISE = 0.05
 """What two processes may differ by that run one source, for where each of them puts what it makes."""
 LARGE, LARGE_NOISE = 256 << 20, 0.2
-"""The same for a module whose weights take more bytes than that: one of 330 MB came out at up to 1.15 against itself, time after time, for
-it does little but read memory, and the pages that a process happens to be given are worth more there than a kernel's last tenth."""
+"""The same where more bytes of weights than that lie in small pages: which ones a process happens to be given is worth a tenth and more to
+who does little but read memory. Huge pages are worth the same to everyone; not every system has some."""
 LEAST_MULTIPLE = 4
 """A reference must take so many times as long as a call without work."""
 
@@ -81,10 +83,15 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
         )
         whole = effort.compile_seconds + effort.call_seconds * rounds * exercise.backend.sessions
         lasting = limits.model_copy(update={"seconds": whole})  # the reference lives through all sessions
-        with exercise.open_reference(sandbox, lasting) as desk, exercise.open_reference(sandbox, lasting) as reference:
+        unknown = exercise.room(lasting, memory.machine_mb("MemTotal") // 4)
+        with exercise.open_desk(sandbox, lasting) as desk, exercise.open_reference(sandbox, unknown) as reference:
             wide = _probe(exercise, desk, reference)
             tolerance, _ = _strictness(exercise, desk, reference, wide=wide)
-            least = LARGE_NOISE if exercise.weigh(reference) > LARGE else LEAST_NOISE
+            scattered, kilobytes = asked(exercise.settle(reference))
+            least = LARGE_NOISE if scattered > LARGE else LEAST_NOISE
+            needed = kilobytes >> 10
+            limits = exercise.room(limits, needed)
+            _require_memory(needed)
             built = exercise.build(sandbox, source, effort.compile_seconds)
             if built.words:
                 return _bad(f"It does not build.\n{built.words}", Outcome(status="error"))
@@ -93,8 +100,8 @@ def judge_python(exercise: Exercise, source: str, sandbox: Sandbox, effort: Effo
                 candidate, loaded = exercise.open_candidate(sandbox, source, built, desk, limits)
                 with candidate:
                     if loaded.status != "ok":
-                        return _bad(_died(loaded, "while it was loaded"), loaded)
-                    three = _Sessions(desk, reference, candidate, wide, tolerance)
+                        return _bad(_died(loaded, "while it was loaded", needed), loaded)
+                    three = _Sessions(desk, reference, candidate, wide, tolerance, needed)
                     turns = _by_turns(exercise, three, part, picks, idle)
                 if isinstance(turns, Verdict):
                     return turns
@@ -138,6 +145,8 @@ class _Sessions:
     wide: bool
     """Whether inputs are widened."""
     tolerance: Tolerance
+    needed_mb: int
+    """What the reference took at most."""
 
 
 def _picks(wanted: int, part: Effort, sessions: int) -> Iterator[Container[int]]:
@@ -155,6 +164,8 @@ def _by_turns(
     spent = list[tuple[float, float]]()
     timed = exercise.backend.timed
     for turn in range(_rounds(exercise, effort)):
+        if timed and turn == effort.warm and (settled := exercise.settle(sessions.candidate)).status != "ok":
+            return _bad(_died(settled, "before it was timed", sessions.needed_mb), settled)
         seed = secrets.randbits(63)
         inputs = exercise.draw(seed, sessions.desk, wide=sessions.wide)
         order = (sessions.reference, sessions.candidate)[:: 1 if turn % 2 == 0 else -1]
@@ -163,7 +174,7 @@ def _by_turns(
         asked(want)
         call = f"in call {turn + 1}"
         if got.status != "ok":
-            return _bad(_died(got, call), got)
+            return _bad(_died(got, call, sessions.needed_mb), got)
         truth = exercise.truth(seed) if turn in picks else None
         wrong = _compare(output, right, truth, sessions.tolerance, slack=exercise.slack)
         if wrong is not None:
@@ -232,7 +243,8 @@ def _strictness(exercise: Exercise, desk: Session, reference: Session, *, wide: 
         outputs = [output for _, output in ends if not isinstance(output, str)]
         if len(outputs) < len(ends):
             return exercise.tolerance, False
-        tries.append(Tried(*outputs))
+        right, of_halves, of_jolted, of_weights = outputs
+        tries.append(Tried(right, of_halves if any(map(is_single, inputs)) else None, of_jolted, of_weights))
     return made_strict(exercise.tolerance, tries)
 
 
@@ -286,14 +298,28 @@ def _seconds(outcome: Outcome) -> float:
     return outcome.cpu_seconds
 
 
-def _died(outcome: Outcome, when: str) -> str:
+def _require_memory(needed_mb: int) -> None:
+    """Refuse to begin what would leave the machine without memory.
+
+    Raises:
+        NotMeasured: where less is free than the reference took.
+    """
+    if (free := memory.machine_mb("MemAvailable")) < needed_mb:
+        raise NotMeasured(
+            f"The reference takes {needed_mb} MB of memory, and a candidate as much again: {free} MB are free on this machine."
+        )
+
+
+def _died(outcome: Outcome, when: str, needed_mb: int) -> str:
     words = {
         "timeout": f"It took too long {when}.",
-        "memory": f"It needs more memory than there is {when}.",
         "killed": f"Its process ended {when}: {outcome.error}",
         "forbidden": f"It did what is not allowed {when}: {outcome.error}",
     }
-    return "\n".join(filter(None, [words.get(outcome.status, f"It failed {when}: {outcome.error}"), outcome.traceback]))
+    told = words.get(outcome.status, f"It failed {when}: {outcome.error}")
+    if is_short(outcome):
+        told = f"It needs more memory than a candidate may take {when}: the reference took {needed_mb} MB."
+    return "\n".join(filter(None, [told, outcome.traceback]))
 
 
 def _bad(text: str, outcome: Outcome) -> Verdict:

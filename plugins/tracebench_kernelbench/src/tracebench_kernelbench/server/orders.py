@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tracebench_kernelbench.catalog import OWN
+from tracebench_kernelbench.level4.prepared import is_name
 from tracebench_kernelbench.modules.source import LEVELS, at_cpu_sizes, find_problems
 from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.settings import SETTINGS
@@ -32,6 +33,10 @@ class Order(BaseModel):
     backend: Backend | None = None
     """What the candidate is written with; None: C for a problem of our own."""
     effort: Effort = Effort()
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """By their names, configurations of models that the reference wraps."""
+    root: str = ""
+    """The server's root, below which models are prepared."""
 
 
 class Submission(BaseModel):
@@ -56,6 +61,18 @@ class Submission(BaseModel):
     """Sizes of a module below the server's root."""
     timeout: float | None = Field(default=None, gt=0, le=3600)
     effort: Effort | None = None
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """For a module of level 4: by the name that it says, what a model's `config.json` holds; its weights are then made from a seed."""
+
+    @field_validator("models")
+    @classmethod
+    def _have_types(cls, models: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, config in models.items():
+            if not is_name(name):
+                raise ValueError(f"`{name[:80]}` is no name of a model")
+            if not isinstance(config.get("model_type"), str):
+                raise ValueError(f"the configuration of `{name}` says no `model_type`")  # noqa: TRY004 - of a body's text
+        return models
 
     def order(self, *, build_seconds: float = BUILD_SECONDS) -> Order:
         """Return what a worker is to do; building a module may take `build_seconds` where `effort` says nothing.
@@ -90,6 +107,8 @@ class Submission(BaseModel):
             backend=self.backend or told_backend(self.custom_cuda),
             source=self.custom_cuda,
             effort=effort,
+            models=self.models,
+            root="" if SETTINGS.root is None else str(SETTINGS.root),
         )
 
     def _found(self, level: int) -> str:
@@ -125,5 +144,6 @@ def sent(order: Order) -> dict[str, Any]:
     """Return an order as the body that asks for it."""
     named = f"{_NUMBA}{order.problem}" if order.backend == "numba" else order.problem
     what = {"ref_arch_src": order.reference} if order.reference else {"problem": named}
-    chosen = {"backend": order.backend} if order.reference and order.backend else {}
+    chosen: dict[str, Any] = {"backend": order.backend} if order.reference and order.backend else {}
+    chosen |= {"models": order.models} if order.models else {}
     return {"custom_cuda": order.source, "effort": order.effort.model_dump(), **what, **chosen}
