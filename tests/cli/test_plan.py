@@ -91,9 +91,9 @@ def test_a_plan_says_what_it_cannot_tell(cli: Cli, config: Path) -> None:
     done = cli("plan", "c.yaml", "-o", "budget.evaluations=6", "-o", "seeds=[1]", env=CORE_ONLY)
 
     assert done.returncode == 0
-    assert "1 seed a trainer tell no difference at all" in done.stdout
+    assert "1 seed a trainer cannot tell a difference" in done.stdout
     assert "the budget allows `BestOfN` on `internal:code_param` about 0 of 8 proposals" in done.stderr
-    assert "17 seeds resolve one standard deviation" in done.stderr
+    assert "17 resolve one standard deviation" in done.stderr
     assert "NoOp` on" not in done.stderr
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.whole import HEAVY
 from tracebench_open.bench import recompute
 from tracebench_open.bench.alone import one_file, receipts, sums
 from tracebench_open.bench.alone import page as shown
+from tracebench_open.bench.alone.what_if import followed, what_if
 
 COMMAND = Path(sys.executable).with_name("trace-bench")
 pytestmark = pytest.mark.timeout(600)
@@ -99,11 +101,12 @@ def resealed(folder: Path, part: int, change: Callable[[dict[str, bytes], list[d
 
 
 def repaged(folder: Path) -> None:
-    """Write the page that the receipts give, wherever they can be read."""
+    """Write the pages that the receipts give, wherever they can be read."""
     bench, found, wrong = receipts.read(folder / "page")
     if not wrong:
         figures = {name: sums.figures(one, bench["reference"]) for name, one in found.items()}
         (folder / "page.md").write_text(shown.page(bench, figures, receipts.root_of(folder / "page", bench)))
+        (folder / "page/what-if.html").write_text(what_if(bench, found))
 
 
 def test_an_untouched_page_passes_both(made: Path) -> None:
@@ -215,6 +218,15 @@ def swapped_receipts_and_all_agrees(folder: Path) -> None:
     repaged(folder)
 
 
+def a_step_of_the_sliders(folder: Path) -> None:
+    path = folder / "page/what-if.html"
+    path.write_text(path.read_text().replace('"fields:numbers"', '"fields:other"', 1))
+
+
+def no_sliders(folder: Path) -> None:
+    (folder / "page/what-if.html").unlink()
+
+
 def another_registration(folder: Path) -> None:
     told = json.loads((folder / "page/registration.json").read_text())
     told["jobs"] = told["jobs"][:-1]
@@ -233,7 +245,7 @@ def no_zip(folder: Path) -> None:
 
 FORGERIES: tuple[Forge, ...] = (
     a_digit_of_the_page, a_seed_less_and_all_agrees, swapped_receipts, a_digit_of_a_result, a_digit_of_the_ledger, a_seed_less_in_its_zip,
-    swapped_receipts_and_all_agrees, another_registration, another_secret, no_zip,
+    swapped_receipts_and_all_agrees, another_registration, another_secret, no_zip, a_step_of_the_sliders, no_sliders,
 )  # fmt: skip
 
 
@@ -264,6 +276,30 @@ def test_what_agrees_with_itself_is_found_by_what_somebody_kept(made: Path, tmp_
     assert ours(folder)  # on the machine of the run, whose key shows that somebody else wrote the chain
     assert alone(folder, "--root", root).returncode == 1
     assert ours(folder, root=root)
+
+
+def test_the_sliders_go_from_the_initial_candidate_to_the_page_and_pay_what_was_paid(made: Path) -> None:
+    bench, found, _ = receipts.read(made / "page")
+    data = json.loads(re.findall(r'type="application/json">(.*)</script>', (made / "page/what-if.html").read_text())[0])
+    price = bench["prices"]
+    for part, receipt in zip(data["parts"], found.values(), strict=True):
+        own = [*followed(receipt)]
+        assert len(part["jobs"]) == len(own) == len(receipt.results)
+        for row, job, result in zip(part["jobs"], own, receipt.results.values(), strict=True):
+            task, trainer, _, initial, returned, at, steps = row
+            assert (part["task"][task], part["trainer"][trainer]) == (result["task_id"], result["trainer_id"])
+            assert (initial, returned) == (job["initial"], job["returned"])
+            assert returned == pytest.approx(result["score_test"])
+            assert at < max(1, len(steps))
+            for before, after in pairwise(steps):
+                assert all(x <= y for x, y in zip(before[:4], after[:4], strict=True))
+            for step, (_, _, prompt, completion, _) in zip(result["steps"], steps, strict=True):
+                paid = (prompt * price["prompt"] + completion * price["completion"]) / 1e6
+                assert paid == pytest.approx(step["used"]["usd"], abs=1e-9)
+        for name, by in sums.figures(receipt, bench["reference"])["means"].items():
+            for task_id, one in by.items():
+                known = [j["returned"] for j in own if (j["trainer"], j["task"]) == (name, task_id)]
+                assert sum(known) / len(known) == pytest.approx(one["estimate"])
 
 
 def test_a_run_that_was_never_promised_has_no_page(made: Path, tmp_path: Path) -> None:

@@ -83,6 +83,36 @@ def test_the_page_of_the_demo(browser: Any, story: Path, width: int, scheme: str
         keep(page, "demo", width, scheme)
 
 
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_sliders_of_the_open_bench(browser: Any, width: int, scheme: str) -> None:
+    """At the caps of the page they tell the page's ranks; without a call everybody has the initial candidate."""
+    folder = Path(__file__).parents[3] / "docs/reference"
+    first = (folder / "open-bench.md").read_text().split("\n## ")[1].partition("Minus `BestOfN`")[0]
+    ranks = {name: float(rank) for name, rank in re.findall(r"(?m)^\| (\S+) \| .* \| (\d+\.\d\d) \|$", first)}
+
+    def told(page: Any) -> dict[str, list[str]]:
+        lines = [line.locator("td").all_inner_texts() for line in page.locator("#rows tr").all()]
+        return {cells[0]: cells for cells in lines}
+
+    with reading(browser, width=width, scheme=scheme) as page:
+        page.goto(f"file://{folder}/open-bench/what-if.html")
+        page.wait_for_selector("#rows tr")
+        rows = told(page)
+        assert {name: float(rows[name][1]) for name in ranks} == pytest.approx(ranks, abs=0.011)
+        assert len(ranks) > 20
+        assert axe(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        keep(page, "what-if", width, scheme)
+        page.locator("#prompt").press("Home")
+        page.locator("#completion").press("End")
+        dearer = told(page)["BestOfN"]
+        assert 0 < float(dearer[7]) != float(rows["BestOfN"][7])
+        page.locator("#calls").press("Home")
+        asking = [c for c in told(page).values() if float(rows[c[0]][5]) > 0 and c[2] != "missing"]
+        assert len(asking) > 20
+        assert {(c[2], float(c[7])) for c in asking} == {(asking[0][2], 0.0)}
+
+
 @pytest.mark.skipif(not SITE, reason="There is no site of the docs: bash .ci/site DIR, then TRACEBENCH_SITE=DIR")
 def test_every_page_of_the_docs(browser: Any) -> None:
     """Each in one of the looks: what all have in common is seen in each of them."""

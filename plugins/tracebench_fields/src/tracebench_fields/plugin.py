@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
-from tracebench_core.specs import Bounds, EnvironmentSpec, Price, ProviderSpec, Requirement, SuiteSpec, TaskSpec
+from tracebench_core.specs import Bounds, EnvironmentSpec, Price, ProviderSpec, SuiteSpec, TaskSpec
 from tracebench_fields.families import FAMILIES
-from tracebench_fields.releases import FOLDER
-
-SECRETS = Requirement(
-    kind="env",
-    name=FOLDER,
-    hint=f"export {FOLDER}=FOLDER  # holds RELEASE.secret; then eval_kwargs: {{release: RELEASE}}",
-)
 
 
 @hookimpl
@@ -26,7 +19,7 @@ def tracebench_suite() -> SuiteSpec:
 
 @hookimpl
 def tracebench_tasks() -> list[TaskSpec]:
-    """Offer a task for each family; those that are not open need the secret of a release."""
+    """Offer a task for each family; the loader asks for the secret of a release that has not been given away."""
     return [
         TaskSpec(
             name=row.name,
@@ -40,7 +33,6 @@ def tracebench_tasks() -> list[TaskSpec]:
             score_bounds=Bounds(minimum=0.0, maximum=1.0),
             worst_score=0.0,
             sandbox=row.sandbox,
-            requires=(SECRETS,) if row.half != "open" else (),
         )
         for row in FAMILIES.values()
     ]

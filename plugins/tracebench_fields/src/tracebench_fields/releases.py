@@ -54,13 +54,10 @@ def secret_of(release: str) -> str:
     secret = published.get("secret") or _from_file(release)
     if secret is None:
         where = f"no file `{release}.secret` in the folder that `{FOLDER}` names"
-        what = (
-            "has not been given away"
-            if published
-            else f"is none that is published.{did_you_mean(release, [OPEN, *known()])}"
-        )
+        what = "has not been given away" if published else "is none that is published"
+        meant = "" if published else did_you_mean(release, [OPEN, *known()])
         raise UsageError(
-            f"The secret of release `{release}` {what}, and there is {where}.", hint=f"export {FOLDER}=FOLDER"
+            f"The secret of release `{release}` {what}, and there is {where}.{meant}", hint=f"export {FOLDER}=FOLDER"
         )
     committed = published.get("commitment")
     if committed and not hmac.compare_digest(committed, commitment_of(secret)):

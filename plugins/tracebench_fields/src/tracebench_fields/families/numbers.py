@@ -91,7 +91,7 @@ class Valley(Positions):
 
     def case(self, _split: Split, _rng: random.Random) -> Case:
         """Return the ground, which is the same for all."""
-        return Case("the ground", None)
+        return Case(None, None)
 
     def verdict(self, _case: Case, output: Any) -> Feedback:
         """Score the height."""

@@ -19,6 +19,7 @@ from tracebench_open.bench.alone import one_file
 from tracebench_open.bench.alone import page as shown
 from tracebench_open.bench.alone.receipts import NO_END, read, root_of
 from tracebench_open.bench.alone.sums import figures
+from tracebench_open.bench.alone.what_if import WHAT_IF, what_if
 from tracebench_open.bench.plan import FIELD_MODEL, LADDER_MODEL, PRICE, REFERENCE, SIZES, who
 from tracebench_open.registration import Registration
 
@@ -70,6 +71,7 @@ def gather(
         "not_run": sum(len(s.seeds) for s in registration.jobs) - jobs,
         "reference": REFERENCE,
         "alpha": 0.05,
+        "prices": PRICE,
         "parts": told,
         "machine": _machine(),
         "versions": sorted(versions),
@@ -83,7 +85,7 @@ def gather(
 
 
 def page_of(folder: Path) -> str:
-    """Return the page that receipts give.
+    """Return the page that receipts give, and write the one with sliders beside them.
 
     Raises:
         UsageError: they are not whole.
@@ -92,6 +94,7 @@ def page_of(folder: Path) -> str:
     if wrong:
         raise UsageError(f"These receipts are not whole: {wrong[0]}")
     found = {name: figures(receipt, bench["reference"]) for name, receipt in receipts.items()}
+    (folder / WHAT_IF).write_text(what_if(bench, receipts), encoding="utf-8")
     return shown.page(bench, found, root_of(folder, bench))
 
 

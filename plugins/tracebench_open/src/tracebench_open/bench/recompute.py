@@ -212,6 +212,7 @@ def _page(folder: Path, bench: dict[str, Any], page: Path, told: Mapping[str, di
     yield from shown.differing(
         page.read_text(encoding="utf-8"), shown.page(bench, found, receipts.root_of(folder, bench))
     )
+    yield from shown.beside(folder, bench, read_)
 
 
 def _apart(where: str, one: Any, other: Any) -> Iterator[str]:

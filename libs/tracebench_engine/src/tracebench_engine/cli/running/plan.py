@@ -147,7 +147,7 @@ def _design_words(design: dict[str, Any]) -> str:
     seeds, smallest = design["seeds"], design["smallest_in_sd"]
     head = f"{design['task_id']}: {seeds} seed{'s' if seeds > 1 else ''} a trainer "
     if smallest is None:
-        return head + "tell no difference at all: there is no spread to compare with"
+        return head + "cannot tell a difference: there is no spread to compare with"
     found = f"{smallest:.3g} standard deviations"
     if design["sd"] is not None:
         found = f"{design['smallest_in_score']:.4g} in score ({found}; SD {design['sd']:.4g} from past runs)"
@@ -172,7 +172,7 @@ def _warnings(forecast: Forecast, designs: list[dict[str, Any]]) -> list[str]:
     smallest = designs[0]["smallest_in_sd"]
     if smallest is None or smallest > LARGE:
         found.append(
-            f"{designs[0]['seeds']} seeds are too few to tell anything but a huge difference; {seeds_to_resolve(1.0)} seeds resolve"
+            f"seeds: {designs[0]['seeds']} can tell nothing but a huge difference; {seeds_to_resolve(1.0)} resolve"
             f" one standard deviation (two-sided 5 %, 80 % power)"
         )
     return found

@@ -8,16 +8,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tracebench_open.bench.alone.receipts import Data, WrongError, digest, promises, read, root_of
+from tracebench_open.bench.alone.receipts import Data, Receipt, WrongError, digest, promises, read, root_of
 from tracebench_open.bench.alone.sums import figures
+from tracebench_open.bench.alone.what_if import WHAT_IF, what_if
 
 ABOUT = """Checks a page of the open bench against its receipts with Python's standard library alone, whatever else is installed.
 
 FOLDER holds `bench.json`, `registration.json` and a ZIP for each run. This file sees that the registration has the head it tells; that each
 run's journal is an unbroken chain to the head on the page; that every result is the one that the journal sealed; that the runs hold the
 promised jobs, each once, and no other, and began after the promise; that each job's calls and USD are those of the sealed ledger; that the
-fields' secret is the one that was committed to. Then it computes every figure again and compares the page letter by letter. It exits with 0
-when all of it is so, and else with 1 and a line for each thing that is not.
+fields' secret is the one that was committed to. Then it computes every figure again and compares the pages letter by letter. It exits
+with 0 when all of it is so, and else with 1 and a line for each thing that is not.
 """
 
 
@@ -139,6 +140,9 @@ def summary(bench: Data, found: Mapping[str, Data]) -> Iterator[str]:
     if bench["not_run"]:
         yield f"**Promised and not run: {bench['not_run']} jobs**, whole parts of which no job was begun."
         yield ""
+    if "prices" in bench:
+        yield f"[Other budgets and prices]({bench['folder']}/{WHAT_IF}): the same runs, cut short or paid for otherwise, by sliders."
+        yield ""
     yield f"Machine: {bench['machine']}. Versions: {', '.join(bench['versions'])}. Commit: `{bench['commit']}`."
 
 
@@ -158,6 +162,19 @@ def proof(bench: Data, root: str) -> Iterator[str]:
         f"registration, written before the first call: `{bench['registration']}`. Fields: release `{release['name']}`, commitment "
         f"`{release['commitment']}`, secret given away with this page: `{release['secret']}`. Root of all receipts: `{root}`."
     )
+
+
+def beside(folder: Path, bench: Data, receipts: Mapping[str, Receipt]) -> Iterator[str]:
+    """Yield where the page with sliders is not what the receipts give; pages of earlier versions have none."""
+    if "prices" not in bench:
+        return
+    try:
+        told = (folder / WHAT_IF).read_text(encoding="utf-8")
+    except (OSError, ValueError) as err:
+        yield f"{WHAT_IF}: it cannot be read: {err}"
+        return
+    if told != what_if(bench, receipts):
+        yield f"{WHAT_IF} is not what the receipts give"
 
 
 def say(words: str) -> None:
@@ -189,6 +206,7 @@ def main() -> int:
     if asked.page is not None and not wrong:
         found = {name: figures(receipt, bench["reference"]) for name, receipt in receipts.items()}
         wrong += differing(asked.page.read_text(encoding="utf-8"), page(bench, found, root))
+        wrong += beside(folder, bench, receipts)
     for line in wrong:
         say(line)
     if not wrong:

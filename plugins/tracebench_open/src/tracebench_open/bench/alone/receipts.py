@@ -1,6 +1,6 @@
 """Receipts as the standard library reads them: the registration's head, the journal's chain, and what the chain seals.
 
-This module, `sums` and `page` make one file, `check.py`, which runs wherever Python does; they import nothing else.
+This module, `sums`, `what_if` and `page` make one file, `check.py`, which runs wherever Python does; they import nothing else.
 """
 
 from __future__ import annotations
