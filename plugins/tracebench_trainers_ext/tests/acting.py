@@ -89,7 +89,8 @@ KNOBS: tuple[Knob, ...] = (
     ),
     *_library("gepa-optimize", {"reflection_prompt_template": TEMPLATE}, budget=SIXTY),
     *_own("gepa-optimize", {"module_selector": "all", "use_merge": True}, budget=SIXTY, task=TWO, model=Grown),
-    *_own("gepa-anything", {"background": "Numbers double.", "max_refinements": 1}, budget=SIXTY),
+    *_own("gepa-anything", {"background": "Numbers double.", "max_refinements": 1, "mode": "single-task"}, budget=SIXTY),
+    *_own("gepa-anything", {"mode": "multi-task"}, budget=SIXTY, task=TWO, model=Grown),
     *_library("gepa-anything", {"engine.max_candidate_proposals": 2, "reflection.reflection_prompt_template": TEMPLATE}, budget=SIXTY),
     *_own("OpenEvolve", {"num_top_programs": 1}, model=Row, beside=TEN),
     *_library(

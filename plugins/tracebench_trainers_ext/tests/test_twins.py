@@ -81,10 +81,12 @@ class Case(NamedTuple):
 
 SHOTS = {"max_bootstrapped_demos": 3, "max_labeled_demos": 4}
 CASES = [
-    pytest.param(case, marks=needs(case.trainer), id=case.trainer)
+    pytest.param(case, marks=needs(case.trainer), id="-".join([case.trainer, *case.params.get("mode", "").split()]))
     for case in (
         Case("gepa-optimize", budget={"evaluations": 60}),
         Case("gepa-anything", budget={"evaluations": 60}),
+        Case("gepa-anything", {"mode": "multi-task"}, budget={"evaluations": 60}),
+        Case("gepa-anything", {"mode": "single-task"}, budget={"evaluations": 100}),
         Case("DSPy-COPRO", {"breadth": 3, "depth": 3}, verdicts=("same", "same set")),
         Case("DSPy-MIPROv2", {"num_trials": 10}),
         Case("DSPy-SIMBA", task=f"{TOYS}:words", model=Rules),

@@ -32,6 +32,9 @@ class GepaOptimizeSettings(GepaSettings):
 class GepaAnythingSettings(GepaSettings):
     """`gepa.optimize_anything`."""
 
+    mode: Literal["generalization", "multi-task", "single-task"] = "generalization"
+    """What the library is given: train and validation examples; train examples alone, as related problems whose solutions may be different
+    candidates on its frontier; or none, so that one evaluation is the mean over all train examples, with the words of each."""
     background: str | None = None
     """Domain knowledge, shown to the proposer beside the task's objective."""
     max_refinements: int = Field(default=0, ge=0)

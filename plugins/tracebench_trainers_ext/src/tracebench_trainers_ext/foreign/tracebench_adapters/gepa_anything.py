@@ -5,7 +5,7 @@ import gepa.optimize_anything as anything
 from . import gepa_common as common
 from . import knobs
 from .model import Model
-from .task import settings_of
+from .task import mean, settings_of
 
 ALONE = "current_candidate"
 """The library's own name for a candidate that is a single text."""
@@ -23,9 +23,12 @@ def train(task, settings):
         names = {ALONE: single} if single is not None else {name: name for name in task.initial}
         return {names[name]: text for name, text in candidate.items() if name in names}
 
+    alone = settings.mode == "single-task"
+
     def evaluator(candidate, example=None):
-        (measured,) = task.measure(read(candidate), [example], origin="gepa")
-        return measured.score, common.record(task, measured.example, measured.score, measured.feedback)
+        found = task.measure(read(candidate), task.train if alone else [example], origin="gepa")
+        records = [common.record(task, one.example, one.score, one.feedback) for one in found]
+        return mean([one.score for one in found]), records[0] if len(records) == 1 else {"Examples": records}
 
     reflector = common.Reflector(model)
     refiner = (
@@ -36,7 +39,7 @@ def train(task, settings):
     config = anything.GEPAConfig(
         engine=anything.EngineConfig(
             seed=task.seed,
-            max_metric_calls=common.planned_calls(task, settings),
+            max_metric_calls=max(1, common.planned_calls(task, settings) // (len(task.train) if alone else 1)),
             candidate_selection_strategy=settings.candidate_selection_strategy,
             acceptance_criterion=settings.acceptance_criterion,
             parallel=False,
@@ -60,8 +63,8 @@ def train(task, settings):
     anything.optimize_anything(
         seed_candidate=task.initial[single] if single else task.initial,
         evaluator=evaluator,
-        dataset=task.train,
-        valset=task.validation,
+        dataset=None if alone else task.train,
+        valset=task.validation if settings.mode == "generalization" else None,
         objective=None if templated else task.objective,  # the library takes one of the two
         background=settings.background,
         config=knobs.lay(config, settings.library, held=held),
