@@ -38,11 +38,11 @@ def children() -> set[int]:
     found: set[int] = set()
     for task in os.listdir("/proc/self/task"):  # noqa: PTH208 - twice a job
         with suppress(OSError):
-            found.update(map(int, _read(f"/proc/self/task/{task}/children").split()))
+            found.update(map(int, read(f"/proc/self/task/{task}/children").split()))
     return found
 
 
-def _read(path: str) -> bytes:
+def read(path: str) -> bytes:
     """Return a file of the kernel's: without the buffers and decoders of `open`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -81,7 +81,7 @@ def descendants(pid: int) -> set[int]:
         above = todo.pop()
         with suppress(OSError):
             for task in os.listdir(f"/proc/{above}/task"):  # noqa: PTH208 - as above
-                below = set(map(int, _read(f"/proc/{above}/task/{task}/children").split())) - found
+                below = set(map(int, read(f"/proc/{above}/task/{task}/children").split())) - found
                 found |= below
                 todo += below
     return found
@@ -100,7 +100,7 @@ def kill_tree(pid: int) -> None:
 
 def _is_alive(pid: int) -> bool:
     with suppress(OSError):
-        return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+        return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
     return False
 
 
@@ -136,6 +136,8 @@ def cpu_seconds() -> float:
 def reap(pid: int) -> int | None:
     """Wait for a child; return its exit code (negative: the signal that ended it), or None when it is no child of ours."""
     try:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        while os.WIFSTOPPED(status := os.waitpid(pid, 0)[1]):
+            pass  # it was held when it was killed
+        return os.waitstatus_to_exitcode(status)
     except ChildProcessError:
         return None

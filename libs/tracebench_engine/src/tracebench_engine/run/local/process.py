@@ -65,6 +65,7 @@ class TemplateProcess:
                 "start": order.model_dump_json(),
                 "number": number,
                 "job": job.job_id,
+                "phase": order.phase,
                 "timeout": order.time_limit,
                 "grace": order.grace,
                 "workdir": str(Path(order.run_dir) / "jobs" / job.job_id / "work"),

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -28,10 +28,11 @@ from tracebench_core.specs.base import Spec
 from tracebench_engine.job import kernel
 from tracebench_engine.job.execution import ending
 from tracebench_engine.measure.wire import Wire
+from tracebench_engine.run.local.forking import ASKED, fork_child
+from tracebench_engine.run.local.worker import Worker
+from tracebench_engine.run.local.workers import Workers
 from tracebench_runs.events import eventlog
 
-ASKED = (signal.SIGTERM, signal.SIGINT)
-"""Requests to stop."""
 RunChild = Callable[[JobOrder], int]
 """Runs one job; returns the exit code of the job's process."""
 
@@ -51,6 +52,8 @@ class Child:
     """Of a scoring: seconds from one event of the job to the next; None where the deadline stands."""
     told: int = 0
     """Bytes of the job's events when it was last asked whether it goes on."""
+    worker: Worker | None = None
+    """Where its process runs further jobs."""
     kill_at: float | None = None
     ended: str = ""
     """Why it was asked to end: `timeout` or `cancelled`."""
@@ -76,6 +79,7 @@ class Template:
         self._wire = wire
         self._run_child = run_child
         self._children: dict[int, Child] = {}
+        self._workers = Workers(run_child, close=self._close_mine)
         self._stopping = False
 
     def serve(self) -> None:
@@ -95,10 +99,14 @@ class Template:
     def _wait(self) -> None:
         poller = select.poll()
         poller.register(self._wire.fileno(), select.POLLIN)
-        for pidfd in self._children:
+        telling = {}
+        for pidfd, child in self._children.items():
             poller.register(pidfd, select.POLLIN)
+            if child.worker is not None:
+                telling[child.worker.fileno()] = pidfd
+                poller.register(child.worker.fileno(), select.POLLIN)
         ready = {fd for fd, _ in poller.poll(self._patience())}
-        for pidfd in ready & self._children.keys():
+        for pidfd in (ready & self._children.keys()) | {telling[fd] for fd in ready & telling.keys()}:
             self._bury(self._children.pop(pidfd))
         if self._wire.fileno() in ready or self._wire.has_messages:
             for message in self._wire.receive(timeout=0):
@@ -123,17 +131,8 @@ class Template:
             self._stop()
 
     def _start(self, message: dict[str, Any]) -> None:
-        me = os.getpid()
-        order = JobOrder.model_validate_json(
-            message["start"]
-        )  # here, where its code is warm, rather than in every child
-        signal.pthread_sigmask(signal.SIG_BLOCK, ASKED)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                self._become_child(order, parent=me)
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
+        worker = self._workers.take(message["start"].encode())
+        pid = self._fork(message["start"]) if worker is None else worker.pid
         limit = message["timeout"]
         child = Child(
             job_id=message["job"],
@@ -143,29 +142,22 @@ class Template:
             workdir=Path(message["workdir"]),
             grace=message["grace"],
             deadline=time.monotonic() + limit if limit else None,
-            patience=limit if order.phase == "score" else None,
+            patience=limit if message["phase"] == "score" else None,
+            worker=worker,
         )
         self._children[child.pidfd] = child
 
-    def _become_child(self, order: JobOrder, *, parent: int) -> NoReturn:
-        code = 1
-        try:
-            for asked in (
-                ASKED
-            ):  # until the job has its own, a request to stop ends this process, and no other of the template's
-                signal.signal(asked, signal.SIG_DFL)
-            os.setsid()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKED)
-            kernel.die_with_parent(parent)
-            self._wire.close()
-            for pidfd in self._children:
-                os.close(pidfd)
-            code = self._run_child(order)
-        except BaseException:  # noqa: BLE001 - a forked process must end here, whatever happens
-            sys.excepthook(*sys.exc_info())
-        finally:
-            _flush()
-            os._exit(code)
+    def _fork(self, text: str) -> int:
+        """Fork a process for one job alone."""
+        order = JobOrder.model_validate_json(text)  # here, where its code is warm, rather than in every child
+        return fork_child(lambda: self._run_child(order), close=self._close_mine)
+
+    def _close_mine(self) -> None:
+        """In a forked process: close what is the template's."""
+        self._wire.close()
+        for pidfd in self._children:
+            os.close(pidfd)
+        self._workers.close()
 
     def _enforce_deadlines(self) -> None:
         now = time.monotonic()
@@ -190,10 +182,14 @@ class Template:
             self._ask_to_end(child, "cancelled")
 
     def _bury(self, child: Child) -> None:
-        code = kernel.reap(child.pid)
         os.close(child.pidfd)
-        kernel.kill_group(child.pid)
-        if left := kernel.kill_children(keep={c.pid for c in self._children.values()}):
+        if child.worker is None:
+            code = kernel.reap(child.pid)
+            kernel.kill_group(child.pid)
+        else:
+            code = self._workers.give_back(child.worker, is_ended=bool(child.ended))
+        kept = {c.pid for c in self._children.values()} | self._workers.idle
+        if left := kernel.kill_children(keep=kept):
             sys.stderr.write(f"of job {child.job_id} these processes were killed and do not end: {sorted(left)}\n")
         _remove_folder(child.workdir)
         end, detail = ending(code, asked=child.ended)
@@ -238,11 +234,3 @@ def _remove_folder(path: Path) -> None:
         path.rmdir()  # most are empty
         return
     shutil.rmtree(path, ignore_errors=True)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            continue
