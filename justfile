@@ -44,7 +44,7 @@ attack jobs="3000":
 
 # every benchmark, each a ratio against a named baseline of the same run
 bench:
-    for b in cli_start jobs planning gateway isolation; do echo "== $b"; {{bin}}/python benchmarks/$b.py; done
+    for b in cli_start jobs planning gateway isolation steps; do echo "== $b"; {{bin}}/python benchmarks/$b.py; done
 
 # Write the schemas and the reference page of run directories from the models.
 formats:

@@ -90,6 +90,32 @@ def test_a_broken_answer_names_its_instance(task: CodeTask, evaluate: Evaluate) 
     assert feedback.text.startswith("Instance `train-0.2`")
 
 
+KEEPS = """
+kept = []
+def priority(item, bins):
+    kept.append(int(item))
+    return np.sin(bins * (1 + sum(kept) % 11)) + random.random() * (len(kept) % 3)
+"""
+"""Its answer depends on all that it was ever asked, of whichever instance, and on a generator that moves on."""
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+def test_what_a_program_keeps_of_an_example_is_gone_in_the_next(instances: int, build: Any, sandbox: Sandbox) -> None:
+    class Job:
+        seed = 1
+
+    Job.sandbox = sandbox  # type: ignore[attr-defined]
+    task = build(NAME, n_train=3, n_instance=instances, n_items=40)
+
+    def packed(order: list[int]) -> dict[int, list[Any]]:
+        examples = task.splits["train"]
+        return {place: task.run({"program": KEEPS}, examples[place], Job()) for place in order}
+
+    found = [packed(order) for order in ([0, 1, 2], [2, 1, 0], [1, 1, 0, 2])]
+    bins = [{place: [one.bin_of for one in solutions] for place, solutions in each.items()} for each in found]
+    assert bins[0] == bins[1] == bins[2]
+
+
 @pytest.mark.parametrize(
     "trick",
     [
