@@ -102,7 +102,8 @@ def until_refused(session: Session) -> list[Outcome]:
 
 @pytest.mark.parametrize("attack", REFUSED.values(), ids=REFUSED)
 def test_what_is_no_answer_is_refused_and_ends_the_session(sandbox: LocalSandbox, attack: str) -> None:
-    outcomes = three_calls(sandbox, attack, limits=Limits(seconds=20))
+    # It sleeps then, so that no second answer, its own, is what is refused.
+    outcomes = three_calls(sandbox, f"{attack}; time.sleep(60)", limits=Limits(seconds=20))
 
     assert {outcome.status for outcome in outcomes} == {"invalid"}
     assert outcomes[0].error.startswith("What came over the result channel ")
