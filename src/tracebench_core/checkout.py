@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from shlex import quote
@@ -37,9 +38,14 @@ def is_here(name: str) -> bool:
 
 def _project(project: Path) -> Mapping[str, Any]:
     try:
-        told: Mapping[str, Any] = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+        return _parsed(project.read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError):
         return {}
+
+
+@lru_cache(64)  # every extra asks for all of them
+def _parsed(text: str) -> Mapping[str, Any]:
+    told: Mapping[str, Any] = tomllib.loads(text)["project"]
     return told
 
 

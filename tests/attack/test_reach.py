@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 from tests.attack.reach import shown
+from tests.warm import trace_bench
 
 from tracebench_engine.api.reaching import PARTICIPANTS, Participant, looking, reach
 from tracebench_sandbox import isolation
@@ -37,8 +38,7 @@ def test_the_threat_model_says_what_a_probe_finds(who: Participant) -> None:
 
 def test_doctor_prints_it_and_names_whom_it_knows() -> None:
     def doctor(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tracebench_engine.cli", "doctor", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return trace_bench("doctor", *words, folder=Path.cwd(), environ=os.environ, timeout=60)
 
     told = json.loads(doctor("--as", "candidate", "--json").stdout)
     assert told["reach"]["read the salts of test instances"] == "-"

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import COMMAND
+from tests.warm import trace_bench
 
 pytestmark = pytest.mark.timeout(600)
 CONFIG = {
@@ -25,8 +25,7 @@ CONFIG = {
 
 def said(*argv: object, folder: Path, code: int = 0) -> str:
     env = os.environ | {"PYTHONPATH": str(folder / "site")}
-    words = [COMMAND, *map(str, argv)]
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    done = trace_bench(*map(str, argv), folder=folder, environ=env)
     assert done.returncode == code, done.stderr
     return done.stderr if code else done.stdout
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from tests.cli.conftest import Cli, installed_in
+from tests.cli.conftest import Cli, brought_from, command_in, installed_in
 
 PLUGIN = '''
 import sys
@@ -102,19 +103,32 @@ def said_of(cli: Cli, brought: Mapping[str, str], *, code: int) -> Mapping[str, 
     return MappingProxyType(found)
 
 
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that `Walker` made, once for all tests. Leave it as it is."""
+    folder = tmp_path_factory.mktemp("walked")
+    made(command_in(folder), folder)
+    return folder
+
+
 @pytest.fixture
-def program(tmp_path: Path) -> Path:
+def brought(walked: Path, tmp_path: Path) -> Mapping[str, str]:
+    """The variables that bring in a copy of that folder."""
+    return brought_from(Path(shutil.copytree(walked, tmp_path, dirs_exist_ok=True)))
+
+
+@pytest.fixture
+def program(brought: Mapping[str, str], tmp_path: Path) -> Path:
     """The twin's file."""
     return tmp_path / "site/beside.py"
 
 
-def test_a_twin_that_does_what_the_trainer_did_is_the_same(cli: Cli, tmp_path: Path) -> None:
-    found = said_of(cli, made(cli, tmp_path), code=0)
+def test_a_twin_that_does_what_the_trainer_did_is_the_same(cli: Cli, brought: Mapping[str, str]) -> None:
+    found = said_of(cli, brought, code=0)
     assert (found["verdict"], found["candidates"], found["measured"], found["prompts"]) == ("same", 3, [4, 4], [3, 3])
 
 
-def test_what_both_take_stands_beside_the_verdict(cli: Cli, tmp_path: Path) -> None:
-    brought = made(cli, tmp_path)
+def test_what_both_take_stands_beside_the_verdict(cli: Cli, brought: Mapping[str, str], tmp_path: Path) -> None:
     done = cli("verify", "--twin", "one", env=brought)
     assert done.returncode == 0, done.stderr
     titles, row = (line.split("\t") for line in done.stdout.splitlines())
@@ -125,24 +139,25 @@ def test_what_both_take_stands_beside_the_verdict(cli: Cli, tmp_path: Path) -> N
     assert [path.name for path in (tmp_path / "runs").iterdir() if path.is_dir()] == ["one"]
 
 
-def test_another_order_differs_and_the_place_is_named(cli: Cli, tmp_path: Path, program: Path) -> None:
-    brought = made(cli, tmp_path)
+def test_another_order_differs_and_the_place_is_named(cli: Cli, brought: Mapping[str, str], program: Path) -> None:
     program.write_text(BACKWARDS)
     found = said_of(cli, brought, code=1)
     assert (found["verdict"], found["words"]) == ("differs", "in the place of `c1` came `c3`")
 
 
-def test_the_same_candidates_from_other_prompts_prove_nothing(cli: Cli, tmp_path: Path, program: Path) -> None:
-    brought = made(cli, tmp_path)
+def test_the_same_candidates_from_other_prompts_prove_nothing(
+    cli: Cli, brought: Mapping[str, str], program: Path
+) -> None:
     program.write_text(LIBRARY.replace('"Number {place}?"', '"Another {place}?"'))
     found = said_of(cli, brought, code=3)
     assert (found["verdict"], found["prompts"]) == ("unproven", [0, 3])
     assert "3 of its 3 prompts were none of the job's" in str(found["words"])
 
 
-def test_the_same_candidates_without_the_prompts_prove_nothing(cli: Cli, tmp_path: Path, program: Path) -> None:
+def test_the_same_candidates_without_the_prompts_prove_nothing(
+    cli: Cli, brought: Mapping[str, str], tmp_path: Path, program: Path
+) -> None:
     """One that looks candidates up where the job wrote them down has no need to ask."""
-    brought = made(cli, tmp_path)
     (journal,) = (tmp_path / "runs/one/jobs").glob("*/events.jsonl")
     program.write_text(
         "import json\nimport recorded\n"
@@ -156,16 +171,14 @@ def test_the_same_candidates_without_the_prompts_prove_nothing(cli: Cli, tmp_pat
     assert "3 of the job's 3 prompts it never sent" in str(found["words"])
 
 
-def test_what_the_job_never_had_differs(cli: Cli, tmp_path: Path, program: Path) -> None:
-    brought = made(cli, tmp_path)
+def test_what_the_job_never_had_differs(cli: Cli, brought: Mapping[str, str], program: Path) -> None:
     program.write_text(LIBRARY.replace("+ place)", "+ place + 0.5)"))
     found = said_of(cli, brought, code=1)
     assert found["verdict"] == "differs"
     assert "a candidate that the job never had, and no cap had ended the job" in str(found["words"])
 
 
-def test_what_is_left_out_differs(cli: Cli, tmp_path: Path, program: Path) -> None:
-    brought = made(cli, tmp_path)
+def test_what_is_left_out_differs(cli: Cli, brought: Mapping[str, str], program: Path) -> None:
     program.write_text(LIBRARY.replace("range(recorded", "range(-1 + recorded"))
     found = said_of(cli, brought, code=1)
     assert (found["verdict"], found["words"]) == ("differs", "the twin never had `c3`")
@@ -187,9 +200,8 @@ def test_a_twin_ends_where_a_cap_ended_the_job(cli: Cli, tmp_path: Path) -> None
     ids=["ours", "ours in one of two processes", "raises", "does nothing"],
 )
 def test_a_twin_that_proves_nothing_is_refused(
-    cli: Cli, tmp_path: Path, program: Path, source: str, words: str
+    cli: Cli, brought: Mapping[str, str], program: Path, source: str, words: str
 ) -> None:
-    brought = made(cli, tmp_path)
     program.write_text(source)
     done = cli("verify", "--twin", "one", env=brought)
     assert done.returncode == 1
@@ -219,8 +231,9 @@ def test_what_has_no_twin_is_told_in_words(
 
 
 @pytest.mark.parametrize("name", ["request", "reply", "job_id", "role"])
-def test_a_recorded_call_that_lacks_something_is_named(cli: Cli, tmp_path: Path, name: str) -> None:
-    brought = made(cli, tmp_path)
+def test_a_recorded_call_that_lacks_something_is_named(
+    cli: Cli, brought: Mapping[str, str], tmp_path: Path, name: str
+) -> None:
     calls = tmp_path / "runs/one/llm/calls.jsonl"
     lines = calls.read_text().splitlines()
     lines[2] = json.dumps({field: value for field, value in json.loads(lines[2]).items() if field != name})
@@ -237,8 +250,7 @@ def test_a_run_without_any_is_told(cli: Cli, tmp_path: Path) -> None:
     assert "No trainer of `one` declares a twin." in done.stderr
 
 
-def test_a_twin_and_a_head_are_not_asked_together(cli: Cli, tmp_path: Path) -> None:
-    made(cli, tmp_path)
+def test_a_twin_and_a_head_are_not_asked_together(cli: Cli, brought: Mapping[str, str]) -> None:
     done = cli("verify", "--twin", "one", "--head", "0" * 64)
     assert done.returncode == 2
     assert "takes one job, or one run" in done.stderr

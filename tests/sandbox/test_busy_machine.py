@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -13,7 +15,7 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs import Limits, Outcome
 from tracebench_sandbox import LocalSandbox, open_sandbox
 
-SPINNING = 8
+SPINNING = 4
 CODE = """
 import signal, sys, time
 def work(seconds):
@@ -52,18 +54,38 @@ WAYS = pytest.mark.parametrize("way", [_call, _session, _command])
 
 
 @pytest.fixture(scope="module")
-def busy() -> Iterator[LocalSandbox]:
-    """A sandbox whose only core is wanted by eight others."""
+def pinned() -> Iterator[tuple[LocalSandbox, list[subprocess.Popen[bytes]]]]:
+    """A sandbox that has one core, and others for the same one, which are held until a test wants them."""
+    with ExitStack() as stack:
+        with _one_core():
+            others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(SPINNING)]
+            for other in others:
+                stack.callback(other.wait)
+                stack.callback(other.kill)
+                other.send_signal(signal.SIGSTOP)
+            sandbox = stack.enter_context(open_sandbox())
+        yield sandbox, others
+
+
+@pytest.fixture
+def busy(pinned: tuple[LocalSandbox, list[subprocess.Popen[bytes]]]) -> Iterator[LocalSandbox]:
+    """A sandbox whose only core is wanted by four others."""
+    sandbox, others = pinned
+    with _one_core():
+        for other in others:
+            other.send_signal(signal.SIGCONT)
+        yield sandbox
+        for other in others:
+            other.send_signal(signal.SIGSTOP)
+
+
+@contextmanager
+def _one_core() -> Iterator[None]:
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(SPINNING)]
     try:
-        with open_sandbox() as sandbox:
-            yield sandbox
+        yield
     finally:
-        for other in others:
-            other.kill()
-            other.wait()
         os.sched_setaffinity(0, before)
 
 
@@ -84,13 +106,13 @@ def test_work_that_needs_half_of_its_time_is_done_on_a_busy_machine(busy: LocalS
 @WAYS
 def test_who_starves_is_not_measured(busy: LocalSandbox, way: Way) -> None:
     with pytest.raises(
-        NotMeasured, match=r"busy: within .* of its 2 s of processor time, and waited .* for a processor"
+        NotMeasured, match=r"busy: within .* of its 1 s of processor time, and waited .* for a processor"
     ):
-        way(busy, "work", FOREVER, Limits(seconds=2.0, patience=1.2))
+        way(busy, "work", FOREVER, Limits(seconds=1.0, patience=1.4))
 
 
 def test_after_that_a_session_is_over(busy: LocalSandbox) -> None:
-    with busy.session(CODE, "work", limits=Limits(seconds=2.0, patience=1.2)) as session:
+    with busy.session(CODE, "work", limits=Limits(seconds=1.0, patience=1.4)) as session:
         with pytest.raises(NotMeasured):
             session.call(FOREVER)
         assert "The session is over" in session.call(0.1).error

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plugins.tracebench_autoresearch.tests.dials import write
+from plugins.tracebench_autoresearch.tests.dials import WITH_UV, write
 
 from tracebench_autoresearch.sources.environment import environment_key, open_python
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
@@ -48,7 +48,12 @@ def snapshot(**texts: str) -> Snapshot:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "environment.yml"])
-def test_an_environment_is_made_of_a_file_and_the_box_cannot_change_it(tmp_path: Path, name: str) -> None:
+def test_an_environment_is_made_of_a_file_and_the_box_cannot_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The one by `venv` and `pip`, the other by `uv`, where it is here."""
+    if name == "environment.yml":
+        monkeypatch.setenv("PATH", WITH_UV)
     text = {"requirements.txt": "# nothing\n", "environment.yml": "dependencies: [python=3.12, pip, {pip: []}]\n"}[name]
 
     found = measured(tmp_path / "root", files={name: text}, environment=name)
@@ -73,10 +78,9 @@ def test_programs_that_a_command_starts_find_the_interpreter_too(tmp_path: Path)
 
 
 def test_a_lock_file_makes_an_environment_that_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    beside = Path(__file__).parents[3] / ".tools/bin"
-    monkeypatch.setenv("PATH", f"{os.environ['PATH']}{os.pathsep}{beside}")
+    monkeypatch.setenv("PATH", WITH_UV)
     if (uv := shutil.which("uv")) is None:
-        pytest.skip(f"no uv on PATH, and none in {beside}")
+        pytest.skip(f"no uv in {WITH_UV}")
     project = '[project]\nname = "p"\nversion = "0"\nrequires-python = ">=3.11"\n'
     (tmp_path / "p").mkdir()
     (tmp_path / "p/pyproject.toml").write_text(project)
@@ -131,7 +135,8 @@ def test_what_conda_alone_has_is_refused_in_words() -> None:
         open_python("environment.yml", snapshot(environment_yml="name: x\n"))
 
 
-def test_nothing_is_left_of_an_environment_that_cannot_be_made(tmp_path: Path) -> None:
+def test_nothing_is_left_of_an_environment_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", WITH_UV)
     with pytest.raises(Exception, match="cannot be built"):
         open_python(
             "requirements.txt", snapshot(requirements_txt="no-such-package @ https://127.0.0.1:1/no-such-package.zip\n")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from plugins.tracebench_autoresearch.tests.dials import WITH_UV
+from tests import warm
 
 from tracebench_autoresearch.experiment import FILE, read_experiment
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
@@ -29,8 +31,7 @@ print("val_loss:", random.gauss(2, 0.1))
 
 
 def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tracebench_engine.cli", "autoresearch", "init", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return warm.trace_bench("autoresearch", "init", *words, folder=folder, environ=os.environ, timeout=300)
 
 
 def git(folder: Path, *words: str) -> None:
@@ -54,6 +55,7 @@ def repo(tmp_path: Path) -> Path:
 @pytest.mark.timeout(300)
 def test_an_experiment_is_found_tried_and_written(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", WITH_UV)
     (repo / "evaluate.py").write_text("print('not committed')\n")
 
     (repo / "train.py").write_text("raise SystemExit\n")

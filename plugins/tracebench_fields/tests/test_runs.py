@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import trace_bench
 from tests.whole import cells
 
 from tracebench_engine import api
@@ -19,8 +20,7 @@ from tracebench_fields.task import build, sizes_of
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    program = Path(sys.executable).with_name("trace-bench")
-    return subprocess.run([program, "fields", *arguments], capture_output=True, text=True, check=False)
+    return trace_bench("fields", *arguments, folder=Path.cwd(), environ=os.environ)
 
 
 @pytest.mark.parametrize(

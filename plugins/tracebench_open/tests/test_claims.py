@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from fractions import Fraction
 from importlib.util import find_spec
 from math import comb
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from tracebench_core.errors import UsageError
 from tracebench_open.claims import itemwise, law, page, recorded, register, results, routing
@@ -23,7 +23,6 @@ from tracebench_open.claims.packing import certify
 from tracebench_open.claims.trees import AbsentError, Source, Trees, WrongError
 
 ROOT = Path(__file__).parents[3]
-COMMAND = Path(sys.executable).with_name("trace-bench")
 SHOWN = ROOT / "docs/reference/public-claims.md"
 CLONES = os.environ.get("TRACEBENCH_CLONES", "")
 pytestmark = pytest.mark.timeout(600)
@@ -199,8 +198,8 @@ def small(tmp_path: Path) -> Path:
 
 
 def claims(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    argv = [COMMAND, "open-bench", "claims", *map(str, words)]
-    return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    argv = ("open-bench", "claims", *map(str, words))
+    return warm.trace_bench(*argv, folder=folder, environ=os.environ, timeout=600)
 
 
 def test_from_a_register_to_a_page(small: Path) -> None:

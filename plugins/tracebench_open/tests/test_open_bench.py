@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 from tests.whole import HEAVY
 
 from tracebench_open.bench import recompute
@@ -22,14 +24,13 @@ from tracebench_open.bench.alone import one_file, receipts, sums
 from tracebench_open.bench.alone import page as shown
 from tracebench_open.bench.alone.what_if import followed, what_if
 
-COMMAND = Path(sys.executable).with_name("trace-bench")
 pytestmark = pytest.mark.timeout(600)
 TINY = ("--size", "tiny", "--release", "2026-11")
 Forge = Callable[[Path], None]
 
 
 def trace_bench(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *map(str, argv)], cwd=folder, capture_output=True, text=True, check=False)
+    return warm.trace_bench(*map(str, argv), folder=folder, environ=os.environ, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 
 from tracebench_open.merkle import head_of
 
-COMMAND = Path(sys.executable).with_name("trace-bench")
 CONFIG: dict[str, Any] = {
     "tasks": ["internal:numeric_param"],
     "trainers": ["NoOp", {"id": "RandomSearch", "params": {"num_steps": 2}}],
@@ -24,7 +24,7 @@ CONFIG: dict[str, Any] = {
 
 
 def trace_bench(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *map(str, argv)], cwd=folder, capture_output=True, text=True, check=False)
+    return warm.trace_bench(*map(str, argv), folder=folder, environ=os.environ, timeout=600)
 
 
 def run(folder: Path, config: dict[str, Any], name: str) -> Path:

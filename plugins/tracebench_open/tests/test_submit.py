@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
@@ -20,7 +21,6 @@ from tracebench_open.bench.gather import gather
 from tracebench_open.command import promised_by
 
 pytestmark = pytest.mark.timeout(600)
-COMMAND = Path(sys.executable).with_name("trace-bench")
 CONFIG: dict[str, Any] = {
     "tasks": ["internal:code_param"],
     "trainers": ["NoOp", "RandomSearch"],
@@ -32,7 +32,7 @@ CONFIG: dict[str, Any] = {
 
 
 def trace_bench(*argv: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([COMMAND, *map(str, argv)], cwd=folder, capture_output=True, text=True, check=False)
+    return warm.trace_bench(*map(str, argv), folder=folder, environ=os.environ, timeout=600)
 
 
 def run(folder: Path, name: str, **changed: Any) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from plugins.tracebench_terminalbench.tests.images import busybox, needs_tools
+from tests.warm import trace_bench
 
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.job_config import STORE
@@ -32,10 +33,7 @@ def command(tmp_path: Path) -> Command:
     """Return what runs the command with a store of the test's own."""
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tracebench_engine.cli", *words], env={**os.environ, STORE: str(tmp_path / "store")},
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return trace_bench(*words, folder=tmp_path, environ={**os.environ, STORE: str(tmp_path / "store")}, timeout=170)
 
     return run
 

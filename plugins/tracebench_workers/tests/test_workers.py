@@ -52,9 +52,7 @@ def test_two_workers_by_hand_give_the_leaderboard_of_the_local_run(world: World)
     for worker in workers:
         words, _ = worker.communicate(timeout=60)
         assert (worker.returncode, "the run is over" in words) == (0, True), words
-    checked = subprocess.run(
-        [COMMAND, "fsck", "runs/there"], cwd=world.folder, capture_output=True, text=True, check=False
-    )
+    checked = world.asked("fsck", "runs/there")
     assert checked.returncode == 0, checked.stdout
 
 

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.warm import trace_bench
+
 from tracebench_workers.ticket import Ticket
 
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
@@ -117,9 +119,7 @@ class World:
     def asked(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         environ = {**os.environ, **self.environ}
-        return subprocess.run(
-            [COMMAND, *words], cwd=self.folder, env=environ, capture_output=True, text=True, check=False, timeout=900
-        )
+        return trace_bench(*words, folder=self.folder, environ=environ, timeout=900)
 
     def refusals(self, what: str, *options: str) -> str:
         """Return what `validate` and `run` say of jobs that take more than there is; both must refuse them, and make nothing."""

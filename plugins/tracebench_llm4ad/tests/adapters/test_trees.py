@@ -194,7 +194,7 @@ def test_keywords_reach_the_foreign_constructor(bench: Path, evaluate: Evaluate)
     ],
 )
 def test_a_bad_program_earns_no_score(bench: Path, evaluate: Evaluate, program: str, status: str, words: str) -> None:
-    task = build(bench, "optimization/fine", timeout_seconds=4 if status == "timeout" else 60)
+    task = build(bench, "optimization/fine", timeout_seconds=2 if status == "timeout" else 60)
 
     feedback = evaluate(task, program)
 
@@ -328,7 +328,7 @@ def choose(numbers, used):
 def test_a_bad_program_earns_no_score_in_a_rehearsal(
     bench: Path, evaluate: Evaluate, program: str, status: str, words: str
 ) -> None:
-    task = build(bench, "optimization/knapsack_construct@root", timeout_seconds=3 if status == "timeout" else 60)
+    task = build(bench, "optimization/knapsack_construct@root", timeout_seconds=1 if status == "timeout" else 60)
 
     feedback = evaluate(task, program)
 

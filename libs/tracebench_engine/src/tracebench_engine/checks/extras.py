@@ -51,8 +51,8 @@ def _by_name() -> dict[str, Distribution]:
     found: dict[str, Distribution] = {}
     for one in distributions():
         with suppress(OSError, ValueError):  # not to be read, or not as text
-            if "Name" in one.metadata:
-                found.setdefault(canonicalize_name(one.metadata["Name"]), one)
+            if "Name" in (told := one.metadata):
+                found.setdefault(canonicalize_name(told["Name"]), one)
     return found
 
 
