@@ -6,6 +6,7 @@ A small part of the schedules runs always; `.ci/run` has five hundred (`python -
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -20,6 +21,14 @@ from tracebench_engine.run.underway import MOST_BREAKS
 ALWAYS = 60
 MOST = 600
 """Schedules within which a fault of old is found again."""
+FIRST = {
+    "journal gone": 50,
+    "deaths are no measurements": 26,
+    "measurements are signed": 35,
+    "only its runner knows": 141,
+}
+"""Schedules that found it when they were last looked through: they are tried before the others, which costs only time where they find
+nothing any more."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +57,7 @@ def test_a_schedule_is_what_its_seed_says(bench: Bench) -> None:
 def test_a_defence_that_is_taken_back_is_missed(bench: Bench, monkeypatch: pytest.MonkeyPatch, mend: str) -> None:
     MENDS[mend](monkeypatch)
     with bench.recordings.made_anew():
-        for seed in range(1, MOST):
+        for seed in chain([FIRST[mend]] if mend in FIRST else [], range(1, MOST)):
             report = bench.try_one(seed)
             if found := [words for words in report.wrong if SIGNS[mend] in words]:
                 print(f"{mend}: found by schedule {seed}: {found[0][:200]}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json
 from tracebench_core.specs import Candidate, ExampleResult, Start, Values
+from tracebench_runs.events.many import Shelf
 from tracebench_runs.events.ranking import Ranking
 
 
@@ -16,8 +18,9 @@ class Archive:
 
     def __init__(self, initial: Values, ranking: Ranking) -> None:
         self.ranking = ranking
-        self._candidates: dict[str, Candidate] = {}
-        self._by_content: dict[bytes, Candidate] = {}
+        self._candidates = Shelf(_packed, _unpacked)
+        """By the number in their ids."""
+        self._by_content: dict[bytes, int] = {}
         self.admit(initial, origin="initial")
 
     def admit(self, values: Values, *, parents: Sequence[str] = (), origin: str = "") -> tuple[Candidate, bool]:
@@ -25,11 +28,12 @@ class Archive:
         content = _key(values)
         known = self._by_content.get(content)
         if known is not None:
-            return known, False
-        id_ = f"c{len(self._candidates)}"
-        candidate = Candidate(id=id_, values=dict(values), parents=tuple(parents), origin=origin)
-        self._by_content[content] = self._candidates[id_] = candidate
-        self.ranking.see(id_)
+            return self._candidates.get(known), False
+        number = len(self._by_content)
+        candidate = Candidate(id=f"c{number}", values=dict(values), parents=tuple(parents), origin=origin)
+        self._by_content[content] = number
+        self._candidates.append(candidate)
+        self.ranking.see(candidate.id)
         return candidate, True
 
     def begin_from(self, start: Start, check: Callable[[Values], str]) -> list[str]:
@@ -49,7 +53,8 @@ class Archive:
 
     def find(self, values: Values) -> Candidate | None:
         """Return the candidate that these values are, if it was met."""
-        return self._by_content.get(_key(values))
+        known = self._by_content.get(_key(values))
+        return None if known is None else self._candidates.get(known)
 
     def record(self, candidate: Candidate, result: ExampleResult) -> bool:
         """Take one measurement; return whether the best changed, or its score."""
@@ -60,13 +65,25 @@ class Archive:
 
     def candidate(self, id_: str) -> Candidate:
         """Return a candidate by its id."""
-        return self._candidates[id_]
+        number = int(id_[1:]) if id_[1:].isdecimal() else -1
+        if not 0 <= number < len(self._by_content) or id_ != f"c{number}":
+            raise KeyError(id_)
+        return self._candidates.get(number)
 
     @property
     def best(self) -> Candidate:
         """The best candidate; the initial one at first."""
-        return self._candidates[self.ranking.best]
+        return self.candidate(self.ranking.best)
 
 
 def _key(values: Values) -> bytes:
-    return hashlib.sha256(canonical_json(values)).digest()
+    return hashlib.sha256(canonical_json(values)).digest()[:16]
+
+
+def _packed(candidate: Candidate) -> bytes:
+    return json.dumps([candidate.id, candidate.values, candidate.parents, candidate.origin]).encode()
+
+
+def _unpacked(packed: bytes) -> Candidate:
+    id_, values, parents, origin = json.loads(packed)
+    return Candidate(id=id_, values=values, parents=tuple(parents), origin=origin)

@@ -135,7 +135,7 @@ def score(order: JobOrder, host: PluginHost) -> bool:
         is_scored = score_job(order, context, so_far, writer.blobs)
     _close(writer)
     if is_scored:
-        reading.conclude()
+        reading.write()
     return is_scored
 
 

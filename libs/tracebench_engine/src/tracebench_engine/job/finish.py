@@ -41,13 +41,14 @@ from tracebench_engine.measure.repeats import Repeats
 from tracebench_engine.measure.service import EvaluationService
 from tracebench_runs.events.eventlog import iter_events, stream_events
 from tracebench_runs.events.history import Standings
+from tracebench_runs.events.many import Numbers, Texts
 from tracebench_runs.events.metering import Meter
 from tracebench_runs.events.ranking import FINALISTS, FindAggregate, mean_alone
 from tracebench_runs.events.reduce import Reducer
 from tracebench_runs.events.states import StateHistory, write_history
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.meta.meta import write_job_meta
-from tracebench_runs.results.results import write_result
+from tracebench_runs.results.results import write_long_result
 from tracebench_runs.storage import files
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.layout import JobLayout
@@ -68,8 +69,9 @@ class JobSoFar:
         self.trained: TrainingEnded | None = None
         self.ends_in_error = False
         """Whether the last event tells what went wrong."""
-        self._values: dict[str, str] = {}
-        """Of each candidate, in JSON: a job may have seen hundreds of thousands."""
+        self._seen = Numbers()
+        self._values = Texts()
+        """Of each candidate, in JSON, by its number."""
         self._final = "c0"
         self._meter = Meter()
         self._seconds = 0.0
@@ -84,7 +86,8 @@ class JobSoFar:
         self.ends_in_error = isinstance(event, ErrorRaised)
         match event:
             case CandidateSeen():
-                self._values[event.id] = json.dumps(event.values)
+                if self._seen.add(event.id)[1]:
+                    self._values.append(json.dumps(event.values).encode())
             case EvaluationDone(by="trainer", split="train" | "validation"):
                 self._final = event.candidate
                 self._meter.add_evaluation(event)
@@ -103,11 +106,14 @@ class JobSoFar:
 
     def is_worth_scoring(self, status: JobStatus) -> bool:
         """Tell whether there is anything to score; what measured nothing before its time was over would only take as long again."""
-        return "c0" in self._values and (status == "ok" or self.anything)
+        return self._seen.find("c0") is not None and (status == "ok" or self.anything)
 
     def candidate(self, id_: str, blobs: BlobStore) -> Candidate:
         """Return a candidate with its values in full."""
-        return Candidate(id=id_, values=blobs.expand(json.loads(self._values[id_])))
+        number = self._seen.find(id_)
+        if number is None:
+            raise KeyError(id_)
+        return Candidate(id=id_, values=blobs.expand(json.loads(self._values[number])))
 
     def final(self) -> str:
         """Return the candidate that the trainer measured last."""
@@ -115,7 +121,7 @@ class JobSoFar:
 
     def shown(self) -> str:
         """Return the candidate that the trainer showed last, whether it measured it or not."""
-        return next(reversed(self._values))
+        return self._seen.name(len(self._seen) - 1)
 
     def end(self, ended: str) -> tuple[JobStatus, str]:
         """Return status and reason of the job; `ended` says how its process ended that could not say it itself."""
@@ -229,7 +235,7 @@ class Reading:
             self._history.add(event)
             yield event
 
-    def conclude(self) -> JobResult:
+    def write(self) -> None:
         """Read what is left, and reduce all of it to the job's states, its metadata and its result, in this order.
 
         What an earlier process of the job was cut short in writing is removed first. Flushing is the commit's.
@@ -238,12 +244,16 @@ class Reading:
         files.remove_cut_short(layout.path)
         deque(self.events(), maxlen=0)
         write_history(layout, self._history, BlobStore(layout.blobs))
-        result = self._reducer.result()
+        result = self._reducer.result(with_steps=False)
         write_job_meta(layout, self._job, status=result.status)
-        write_result(layout, result, durable=False)
+        write_long_result(layout, result, self._reducer.steps())
         if result.status != "unscored":
             files.remove(layout.scoring)
-        return result
+
+    def conclude(self) -> JobResult:
+        """Do the same, and return the result."""
+        self.write()
+        return self._reducer.result()
 
 
 def conclude(layout: JobLayout, job: JobSpec) -> JobResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tracebench_core.specs import ExampleResult, Raised
+from tracebench_runs.events.many import Numbers
 from tracebench_runs.events.ranking import INITIAL
 
 
@@ -13,22 +14,25 @@ class Mishaps:
 
     def __init__(self) -> None:
         self._places: Counter[Raised] = Counter()
-        self._changed: set[str] = set()
-        self._met: set[str] = set()
+        self._candidates = Numbers()
+        self._met = bytearray()
+        """Of each candidate by its number whether any of its evaluations raised."""
         self._evaluations = 0
 
     def take(self, candidate: str, result: ExampleResult) -> None:
         """Take one evaluation."""
         self._evaluations += 1
-        if candidate != INITIAL:
-            self._changed.add(candidate)
+        number, new = self._candidates.add(candidate)
+        if new:
+            self._met.append(False)
         if result.raised is not None:
             self._places[result.raised] += 1
-            self._met.add(candidate)
+            self._met[number] = True
 
     def verdict(self) -> str:
         """Return in words that every changed candidate met an exception of the task, or nothing."""
-        if not self._changed or self._changed - self._met:
+        of_changed = [met for number, met in enumerate(self._met) if self._candidates.name(number) != INITIAL]
+        if not of_changed or not all(of_changed):
             return ""
         return f"every changed candidate met an exception of the task: {told(self._places, of=self._evaluations)}"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from tracebench_engine.measure.measurement_cache import MeasurementCache
 from tracebench_engine.measure.scored_before import ScoredBefore, key_of
 from tracebench_engine.measure.values import breach
 from tracebench_gateway.access import Phase
+from tracebench_runs.events.many import Tally
 
 
 class Result(Protocol):
@@ -96,7 +96,7 @@ class EvaluationService:
         self._reuse = reuse
         self._before_this = before_this
         self._batch = getattr(task, "run_batch", None)
-        self._met: Counter[tuple[str, str, Phase]] = Counter()
+        self._met = Tally()
         self._known: dict[tuple[str, str], ExampleResult] = {}
         self._sound: dict[str, bool] = {}
         self.broken: BrokenTaskError | None = None
@@ -125,9 +125,7 @@ class EvaluationService:
         found: list[Result | None] = []
         works: list[Work] = []
         for example, split in examples:
-            key = candidate.id, example.id, phase
-            number = self._met[key]
-            self._met[key] = number + 1
+            number = self._met.add(candidate.id, (example.id, phase))
             work = Work(candidate, example, split, phase, number, 0 if same_seed else number)
             known = self._scored_before(work) if phase == "scoring" else None if repeat else self._remembered(work)
             if known is None:

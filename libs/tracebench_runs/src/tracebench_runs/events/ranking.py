@@ -7,27 +7,31 @@ is no worse for that: it is a finalist, and the engine's own measurement decides
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
-from tracebench_core import averages
 from tracebench_core.specs import Feedback, FeedbackStatus
+from tracebench_runs.events.board import Aggregate, Board, Entry, mean
+from tracebench_runs.events.many import Numbers, Shelf
 
-Aggregate = Callable[[Sequence[float], Sequence[Mapping[str, float]]], float]
-"""Makes one score of those of a batch's examples, and of the metrics of each."""
+__all__ = [
+    "FINALISTS",
+    "INITIAL",
+    "Aggregate",
+    "FindAggregate",
+    "Ranking",
+    "aggregate_score",
+    "counted_score",
+    "mean",
+    "mean_alone",
+]
+
 FindAggregate = Callable[[str], Aggregate | None]
 """Returns an aggregate by its name; None where nobody here offers it."""
 INITIAL = "c0"
 FINALISTS = 3
 """How many of the best candidates of the comparison set the engine measures on all of validation."""
-
-
-def mean(scores: Sequence[float], _metrics: Sequence[Mapping[str, float]] = ()) -> float:
-    """Return the arithmetic mean, the same on every Python version."""
-    return averages.mean(scores)
 
 
 def mean_alone(name: str) -> Aggregate | None:
@@ -54,70 +58,6 @@ def aggregate_score(feedbacks: Sequence[Feedback], worst_score: float | None, ag
     return score if math.isfinite(score) else None
 
 
-@dataclass(slots=True)
-class Entry:
-    """All that was measured of one candidate, by example."""
-
-    number: int
-    scores: dict[str, list[float]] = field(default_factory=dict)
-    metrics: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    unmeasured: frozenset[str] = frozenset()
-    rejected: bool = False
-
-
-class Board:
-    """The candidates that were measured on all of one set of examples, by their score on it."""
-
-    def __init__(self, examples: Sequence[str], aggregate: Aggregate) -> None:
-        self.examples = tuple(dict.fromkeys(examples))
-        self._set = frozenset(examples)
-        self._aggregate = aggregate
-        self._standing: dict[str, float] = {}
-        self._heap: list[tuple[float, int, str]] = []
-        self.is_used = False
-        """Whether another candidate than the initial one was measured on all of it."""
-
-    def update(self, id_: str, entry: Entry) -> None:
-        """Take in what is known of a candidate by now."""
-        if (entry.rejected and entry.number) or len(entry.scores) < len(self._set) or not self._covers(entry):
-            self._standing.pop(id_, None)
-            return
-        scores = [mean(entry.scores[e]) for e in self.examples]
-        score = self._aggregate(scores, [entry.metrics.get(e, {}) for e in self.examples])
-        if not math.isfinite(score):
-            self._standing.pop(id_, None)
-            return
-        if self._standing.get(id_) != score:
-            self._standing[id_] = score
-            heapq.heappush(self._heap, (-score, entry.number, id_))
-        self.is_used = self.is_used or entry.number > 0
-
-    def concerns(self, example: str) -> bool:
-        """Tell whether an example is one of the set."""
-        return example in self._set
-
-    def is_of(self, examples: Sequence[str]) -> bool:
-        """Tell whether these examples are the set."""
-        return self._set == frozenset(examples)
-
-    def leader(self) -> tuple[str, float] | None:
-        """Return the best candidate, among equals the first, and its score."""
-        while self._heap:
-            negative, _, id_ = self._heap[0]
-            if self._standing.get(id_) == -negative:
-                return id_, -negative
-            heapq.heappop(self._heap)
-        return None
-
-    def ranked(self) -> list[str]:
-        """Return all candidates on the board, the best first."""
-        order = sorted(n for n in {*self._heap} if self._standing.get(n[2]) == -n[0])
-        return [id_ for _, _, id_ in order]
-
-    def _covers(self, entry: Entry) -> bool:
-        return self._set <= entry.scores.keys() and not (entry.unmeasured & self._set)
-
-
 class Ranking:
     """Ranks candidates on the comparison set that the trainer declares.
 
@@ -138,20 +78,23 @@ class Ranking:
         self._aggregate = aggregate
         self._boards = [Board(examples, aggregate) for examples in (validation, train) if examples]
         self._declared: list[Board] = []
-        self._entries: dict[str, Entry] = {}
+        self._numbers = Numbers()
+        self._entries = Shelf(Entry.packed, Entry.of)
         self.best = INITIAL
         self.best_score: float | None = None
         """On the comparison set; None while no candidate was measured on all of it."""
 
     def see(self, id_: str) -> None:
         """Take in a candidate; among equals the one that was seen first is best."""
-        self._entries.setdefault(id_, Entry(len(self._entries)))
+        number, new = self._numbers.add(id_)
+        if new:
+            self._entries.append(Entry(number))
 
     def compare_on(self, examples: Sequence[str]) -> None:
         """Rank on these examples from now on, by what is known of them already, too."""
         board = Board(examples, self._aggregate)
-        for id_, entry in self._entries.items():
-            board.update(id_, entry)
+        for entry in self._entries:
+            board.update(entry)
         self._declared = [board, *(earlier for earlier in self._declared if not earlier.is_of(examples))]
         self._lead()
 
@@ -159,7 +102,7 @@ class Ranking:
         self, id_: str, example: str, *, score: float, status: FeedbackStatus, metrics: Mapping[str, float]
     ) -> bool:
         """Take one measurement; return whether the best changed, or its score."""
-        entry = self._entries[id_]
+        entry = self._entry(id_)
         counted = counted_score(score, status, self._worst_score)
         if counted is None:
             if example not in entry.scores:
@@ -172,27 +115,30 @@ class Ranking:
                 entry.metrics[example] = metrics
         for board in self._every:
             if board.concerns(example):
-                board.update(id_, entry)
+                board.update(entry)
         return self._lead()
 
     def means(self, id_: str) -> dict[str, float]:
         """Return the mean of what a candidate measured on each example, by example."""
-        return {example: mean(scores) for example, scores in self._entries[id_].scores.items()}
+        return {example: mean(scores) for example, scores in self._entry(id_).scores.items()}
 
     def judge(self, id_: str, verdict: Literal["accepted", "rejected", "indecisive"]) -> None:
         """Take a trainer's verdict: what is rejected cannot be the best until it is accepted."""
-        entry = self._entries.get(id_)
-        if entry is not None and verdict != "indecisive" and entry.rejected != (verdict == "rejected"):
+        number = self._numbers.find(id_)
+        if number is None or verdict == "indecisive":
+            return
+        entry = self._entries.get(number)
+        if entry.rejected != (verdict == "rejected"):
             entry.rejected = verdict == "rejected"
             for board in self._every:
-                board.update(id_, entry)
+                board.update(entry)
             self._lead()
 
     def finalists(self, most: int) -> list[str]:
         """Return the best candidates of the comparison set in their order, the leaders of the other sets, and the initial one."""
         compared = self._board
         leaders = [found[0] for board in self._every if board is not compared and (found := board.leader()) is not None]
-        return list(dict.fromkeys([*compared.ranked()[:most], *leaders, INITIAL]))
+        return list(dict.fromkeys([*map(self._numbers.name, [*compared.ranked(most), *leaders]), INITIAL]))
 
     @property
     def _every(self) -> list[Board]:
@@ -206,7 +152,14 @@ class Ranking:
         used = next((board for board in self._boards if board.is_used), None)
         return used or next((board for board in self._boards if board.leader() is not None), self._boards[-1])
 
+    def _entry(self, id_: str) -> Entry:
+        number = self._numbers.find(id_)
+        if number is None:
+            raise KeyError(id_)
+        return self._entries.get(number)
+
     def _lead(self) -> bool:
         before = self.best, self.best_score
-        self.best, self.best_score = self._board.leader() or (INITIAL, None)
+        leader = self._board.leader()
+        self.best, self.best_score = (INITIAL, None) if leader is None else (self._numbers.name(leader[0]), leader[1])
         return (self.best, self.best_score) != before

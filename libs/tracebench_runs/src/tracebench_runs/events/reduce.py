@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tracebench_core import money
@@ -46,6 +47,7 @@ from tracebench_core.specs.events import (
     TrainingEnded,
 )
 from tracebench_runs.events.front import Front
+from tracebench_runs.events.many import Numbers, Texts
 from tracebench_runs.events.metering import Meter
 
 CUT_SHORT = ErrorInfo(
@@ -67,8 +69,11 @@ class Reducer:
         self._last: Event | None = None
         self._error: ErrorRaised | None = None
         self._best: BestChanged | None = None
-        self._steps: list[StepResult] = []
-        self._seen_in_step: dict[str, int | None] = {}
+        self._steps = Texts()
+        """What each has, packed: a job may take hundreds of thousands."""
+        self._seen = Numbers()
+        self._seen_in_step: list[int | None] = []
+        """By the number of the candidate."""
         self._scored: dict[tuple[str, str], Scored] = {}
         self._trained: TrainingEnded | None = None
         self._proposals = dict.fromkeys(ProposalCounts.model_fields, 0)
@@ -114,13 +119,11 @@ class Reducer:
             case BestChanged():
                 self._best = event
             case CandidateSeen():
-                self._seen_in_step.setdefault(event.id, event.step)
+                self._see(event)
             case StepFinished():
-                self._steps.append(
-                    StepResult(
-                        index=event.index, score=event.score, best=event.best, seconds=event.seconds, used=event.used
-                    )
-                )
+                used = event.used
+                spent = used.evaluations, used.llm_calls, used.tokens, used.usd, used.seconds
+                self._steps.append(marshal.dumps((event.index, event.score, event.best, event.seconds, spent)))
             case Scored():
                 self._scored[event.what, event.split] = event
                 self._judge = event.judge or self._judge
@@ -135,8 +138,20 @@ class Reducer:
             case DataKnown():
                 self._data = event.splits
 
-    def result(self) -> JobResult:
-        """Reduce what was taken so far.
+    def _see(self, event: CandidateSeen) -> None:
+        _, new = self._seen.add(event.id)
+        if new:
+            self._seen_in_step.append(event.step)
+
+    def steps(self) -> Iterator[StepResult]:
+        """Yield the steps that were taken so far, made one after another."""
+        for number in range(len(self._steps)):
+            index, score, best, seconds, spent = marshal.loads(self._steps[number])  # noqa: S302 - bytes that were made here
+            used = BudgetState(**dict(zip(BudgetState.model_fields, spent, strict=True)))
+            yield StepResult(index=index, score=score, best=best, seconds=seconds, used=used)
+
+    def result(self, *, with_steps: bool = True) -> JobResult:
+        """Reduce what was taken so far; without steps they are left to `steps`.
 
         Raises:
             RunDirError: when it is not known whose result this would be.
@@ -158,7 +173,7 @@ class Reducer:
             stop_reason=end.stop_reason if end is not None else "error",
             **self._scores(),
             best_step=self._best_step(),
-            steps=tuple(self._steps),
+            steps=tuple(self.steps()) if with_steps else (),
             front=self._front.points(),
             usage=self._meter.by_role(),
             budget=start.budget,
@@ -203,7 +218,8 @@ class Reducer:
         candidate = self._best_candidate()
         if self._best is not None and self._best.candidate == candidate:
             return self._best.step
-        return self._seen_in_step.get(candidate) if candidate is not None else None
+        seen = self._seen.find(candidate) if candidate is not None else None
+        return None if seen is None else self._seen_in_step[seen]
 
     def _error_info(self) -> ErrorInfo | None:
         status = self._end.status if self._end is not None else "failed"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import marshal
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,12 +13,16 @@ import yaml
 from tracebench_core import averages
 from tracebench_core.specs import Values
 from tracebench_core.specs.events import BestChanged, CandidateSeen, EvaluationDone, Event, Scored
+from tracebench_runs.events.many import Numbers, Shelf, Texts
 from tracebench_runs.storage import files
 from tracebench_runs.storage.blobs import BlobStore
 from tracebench_runs.storage.layout import JobLayout
 from tracebench_runs.storage.regular import read_whole
 
 _SafeDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml is ten times faster and not built everywhere
+
+TOGETHER = 1000
+"""So many lines of a history are written at a time."""
 
 
 class _Dumper(_SafeDumper):  # type: ignore[misc,valid-type]  # the base is chosen at run time
@@ -32,34 +37,21 @@ _Dumper.add_representer(str, _text)
 
 
 @dataclass(slots=True)
-class _Record:
-    """What the events say of one candidate, as text: a job may have seen hundreds of thousands."""
+class _Measured:
+    """What the events say of one candidate's score."""
 
-    before: str
-    """Its line of the history up to the score."""
-    after: str
-    """The rest of it, the values at its end."""
     archived: float | None = None
     results: dict[tuple[str, str], float | None] = field(default_factory=dict)
     """By split and example; None where there is no score."""
 
+    def packed(self) -> bytes:
+        """Return it as bytes, for `of`."""
+        return marshal.dumps((self.archived, self.results))
+
     @classmethod
-    def of(cls, seen: CandidateSeen) -> _Record:
-        """Take in a candidate."""
-        before = {"step": seen.step, "candidate": seen.id}
-        after = {"parents": seen.parents, "origin": seen.origin, "values": seen.values}
-        return cls(_json(before).removesuffix("}"), _json(after).removeprefix("{"))
-
-    @property
-    def line(self) -> str:
-        """Its line of the history."""
-        return f'{self.before},"score":{_json(self.score)},{self.after}'
-
-    @property
-    def values(self) -> Values:
-        """Its values; a long one as `{"blob": sha256}`."""
-        values: Values = json.loads(self.line)["values"]
-        return values
+    def of(cls, packed: bytes) -> _Measured:
+        """Return what was packed."""
+        return cls(*marshal.loads(packed))  # noqa: S302 - bytes that were made here
 
     @property
     def score(self) -> float | None:
@@ -78,28 +70,74 @@ class StateHistory:
     """The candidates of a job in the order in which they appeared, and which of them are initial, best and final."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.records: dict[str, _Record] = {}
         self.chosen: dict[str, str] = {}
-        self._examples: dict[tuple[str, str], tuple[str, str]] = {}
+        self._numbers = Numbers()
+        self._texts = Texts()
+        """Of each candidate its line of the history up to the score, a line's end, and the rest of it, its values last."""
+        self._measured = Shelf(_Measured.packed, _Measured.of)
         for event in events:
             self.add(event)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, candidate: object) -> bool:
+        return isinstance(candidate, str) and self._numbers.find(candidate) is not None
 
     def add(self, event: Event) -> None:
         """Take the next event."""
         match event:
             case CandidateSeen():
-                self.records.setdefault(event.id, _Record.of(event))
-                self.chosen.setdefault("initial", event.id)
-            case EvaluationDone() if event.candidate in self.records and event.by == "trainer":
-                score = event.score if event.status == "ok" else None
-                example = event.split, event.example
-                self.records[event.candidate].results[self._examples.setdefault(example, example)] = score
+                self._see(event)
+            case EvaluationDone(by="trainer"):
+                if (number := self._numbers.find(event.candidate)) is not None:
+                    score = event.score if event.status == "ok" else None
+                    self._measured.get(number).results[event.split, event.example] = score
             case BestChanged():
                 self.chosen["best"] = event.candidate
-                if event.candidate in self.records:
-                    self.records[event.candidate].archived = event.score
+                if (number := self._numbers.find(event.candidate)) is not None:
+                    self._measured.get(number).archived = event.score
             case Scored(what="initial" | "best" | "final"):
                 self.chosen[event.what] = event.candidate
+
+    @property
+    def last(self) -> str:
+        """The candidate that appeared last."""
+        return self._numbers.name(len(self._numbers) - 1)
+
+    def values(self, candidate: str) -> Values:
+        """Return the values of a candidate that appeared; a long one as `{"blob": sha256}`."""
+        number = self._numbers.find(candidate)
+        if number is None:
+            raise KeyError(candidate)
+        values: Values = json.loads(b"{" + self._texts[number].partition(b"\n")[2])["values"]
+        return values
+
+    def scores(self) -> Iterator[tuple[str, float | None]]:
+        """Yield every candidate with its score."""
+        for number, measured in enumerate(self._measured):
+            yield self._numbers.name(number), measured.score
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the history, some thousand at a time."""
+        together: list[bytes] = []
+        for number, measured in enumerate(self._measured):
+            before, _, after = self._texts[number].partition(b"\n")
+            together.append(b'%b,"score":%b,%b\n' % (before, _json(measured.score).encode(), after))
+            if len(together) == TOGETHER:
+                yield b"".join(together)
+                together.clear()
+        yield b"".join(together)
+
+    def _see(self, event: CandidateSeen) -> None:
+        _, new = self._numbers.add(event.id)
+        if not new:
+            return
+        before = {"step": event.step, "candidate": event.id}
+        after = {"parents": event.parents, "origin": event.origin, "values": event.values}
+        self._texts.append(f"{_json(before).removesuffix('}')}\n{_json(after).removeprefix('{')}".encode())
+        self._measured.append(_Measured())
+        self.chosen.setdefault("initial", event.id)
 
 
 def write_history(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> None:
@@ -107,9 +145,10 @@ def write_history(layout: JobLayout, history: StateHistory, blobs: BlobStore) ->
 
     Not flushed, since they follow from the events: after a power cut `recovery.settle` writes them anew.
     """
-    contents = state_files(layout, history, blobs)
-    if contents:
+    contents: dict[Path, bytes | Iterator[bytes]] = {**_chosen_files(layout, history, blobs)}
+    if len(history) > 1:
         files.make_dir(layout.artifacts)
+        contents[layout.state_history] = history.lines()
     for path, content in contents.items():
         files.write_whole(path, content)
 
@@ -133,21 +172,23 @@ def state_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> d
     Raises:
         RunDirError: when a blob is missing.
     """
-    records = history.records
-    if len(records) <= 1:
+    whole = {layout.state_history: b"".join(history.lines())} if len(history) > 1 else {}
+    return _chosen_files(layout, history, blobs) | whole
+
+
+def _chosen_files(layout: JobLayout, history: StateHistory, blobs: BlobStore) -> dict[Path, bytes]:
+    if len(history) <= 1:
         return {}
-    chosen = {"final": next(reversed(records)), **history.chosen}
+    chosen = {"final": history.last, **history.chosen}
     targets = {"initial": layout.initial_state, "best": layout.best_state, "final": layout.final_state}
-    wanted = {path: chosen[what] for what, path in targets.items() if chosen.get(what) in records}
-    texts = {candidate: yaml_text(blobs.expand(records[candidate].values)) for candidate in set(wanted.values())}
-    contents = {path: texts[candidate] for path, candidate in wanted.items()}
-    return contents | {layout.state_history: "".join(f"{record.line}\n" for record in records.values()).encode()}
+    wanted = {path: chosen[what] for what, path in targets.items() if chosen.get(what, "") in history}
+    texts = {candidate: yaml_text(blobs.expand(history.values(candidate))) for candidate in set(wanted.values())}
+    return {path: texts[candidate] for path, candidate in wanted.items()}
 
 
 def candidate_scores(events: Iterable[Event]) -> dict[str, float | None]:
     """Return every candidate's score by its id: the archive's, else the mean over its examples."""
-    history = StateHistory(events)
-    return {candidate: record.score for candidate, record in history.records.items()}
+    return dict(StateHistory(events).scores())
 
 
 def yaml_text(values: Values) -> bytes:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from pydantic import ValidationError
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
-from tracebench_core.specs import JobResult
+from tracebench_core.specs import JobResult, StepResult
 from tracebench_core.specs.job import ADDED_TO_RESULTS
 from tracebench_runs.storage import files
 from tracebench_runs.storage.escape import escaped
 from tracebench_runs.storage.layout import JobLayout
 from tracebench_runs.storage.regular import read_whole
+
+LONG = 1_000_000
+"""Bytes of a result from which on its steps are read one after another."""
+TOGETHER = 1000
+_STEPS = b'\n  "steps": [\n    '
+_NO_STEPS = b'\n  "steps": [],\n'
+_BETWEEN = b",\n    "
+_NEXT = b"\n    },\n    {"
+"""The end of a step and the beginning of the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,17 @@ def write_result(layout: JobLayout, result: JobResult, *, durable: bool = True, 
     return StoredResult(result, content_hash(data))
 
 
+def write_long_result(layout: JobLayout, result: JobResult, steps: Iterable[StepResult]) -> None:
+    """Write `results.json` of a result without its steps, which are written as they come: the text is that of `result_bytes`.
+
+    It survives a power cut only after the job's commit.
+    """
+    before, found, after = result_bytes(result).partition(_NO_STEPS)
+    if not found:
+        raise ValueError("this result has steps of its own")
+    files.write_whole(layout.results, chain([before], _steps_text(steps), [after]))
+
+
 def read_result(layout: JobLayout) -> StoredResult:
     """Read `results.json`.
 
@@ -58,7 +80,7 @@ def read_result(layout: JobLayout) -> StoredResult:
     """
     try:
         data = read_whole(layout.results)
-        result = JobResult.model_validate_json(data)
+        result = _read(data)
     except FileNotFoundError as err:
         raise RunDirError(f"job `{layout.job_id}` has no `results.json`") from err
     except (OSError, ValidationError) as err:
@@ -66,6 +88,35 @@ def read_result(layout: JobLayout) -> StoredResult:
     if result.job_id != layout.job_id:
         raise RunDirError(f"`{layout.results}` is the result of job `{result.job_id}`")
     return StoredResult(result, content_hash(data))
+
+
+def _steps_text(steps: Iterable[StepResult]) -> Iterator[bytes]:
+    """Yield the lines of `steps`, some thousand steps at a time."""
+    left = iter(steps)
+    begin = b'\n  "steps": [\n    '
+    while some := [*islice(left, TOGETHER)]:
+        yield begin + _BETWEEN.join(escaped(s.model_dump_json(indent=2)).replace("\n", "\n    ").encode() for s in some)
+        begin = _BETWEEN
+    yield b"\n  ],\n" if begin is _BETWEEN else _NO_STEPS
+
+
+def _read(data: bytes) -> JobResult:
+    """Read a result; the steps of a long one are read one after another, since all at once take several times their memory."""
+    begin = data.find(_STEPS) if len(data) > LONG else -1
+    end = data.find(b"\n  ],\n", begin)
+    if begin < 0 or end < 0:
+        return JobResult.model_validate_json(data)
+    found = JobResult.model_validate_json(data[:begin] + _NO_STEPS + data[end + 6 :])
+    if found.steps:  # named twice
+        return JobResult.model_validate_json(data)
+    steps: list[StepResult] = []
+    at = begin + len(_STEPS)
+    while at < end:
+        following = data.find(_NEXT, at, end)
+        last, then = (end, end) if following < 0 else (following + _NEXT.index(b","), following + len(_NEXT) - 1)
+        steps.append(StepResult.model_validate_json(data[at:last]))
+        at = then
+    return found.model_copy(update={"steps": tuple(steps)})
 
 
 def _text(result: JobResult, *, without: set[str]) -> bytes:
