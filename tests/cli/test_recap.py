@@ -17,7 +17,7 @@ CORE_ONLY = {"TRACEBENCH_PLUGINS": ""}
 CONFIG = """
 tasks: [internal:code_param, internal:numeric_param]
 trainers: [NoOp, RandomSearch, BestOfN, SequentialRefine]
-seeds: [1, 2]
+seeds: [1]
 run_id: free
 """
 

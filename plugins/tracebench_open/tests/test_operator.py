@@ -11,11 +11,9 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
@@ -24,6 +22,8 @@ from tracebench_testing.fake_openai import FakeOpenAI
 from tracebench_testing.teacher import Lesson, Teacher
 
 pytestmark = pytest.mark.timeout(600)
+if TYPE_CHECKING:
+    from mcp import Client
 PROMPT, COMPLETION = 100.0, 400.0
 """USD per million tokens: dear, so that a small cap is met."""
 STUDY: dict[str, Any] = {
@@ -32,7 +32,7 @@ STUDY: dict[str, Any] = {
     "seeds": [1, 2, 3],
     "budget": {"llm_calls": 4},
 }
-Session = Callable[[Client], Awaitable[None]]
+Session = Callable[["Client"], Awaitable[None]]
 
 
 @pytest.fixture
@@ -44,6 +44,9 @@ def model() -> Any:
 
 def session(folder: Path, model: FakeOpenAI, what: Session, *, usd: float = 1.0) -> None:
     """Start the command as an agent's host does, and let a client speak to it."""
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters
+
     command = str(Path(sys.executable).with_name("trace-bench"))
     given = ["mcp", "--max-usd", str(usd), "--model", "some-model", "--base-url", model.base_url]
     given += ["--price", f"some-model={PROMPT},{COMPLETION}", "--runs-dir", str(folder)]
