@@ -3,10 +3,10 @@
 `short` has jobs that wait for 100 ms on two workers of this machine; `noop` has 2,000 jobs of NoOp there. Both count ends a second
 in the journal, from the first to the last, and the baseline is the local executor with two jobs at a time, in turns with it.
 
-`crowd` has one run serve 256 workers that only wait: four processes of its own (`--speakers`) speak for all of them, keep each order
-for `--wait` seconds, and send the files of a job that really ran, under the order's id. Told are ends a second, seconds of the processor
-that the run's own process used in each second between, and the most memory that it held. `join` says how long a worker takes to join,
-imports aside.
+`crowd` has one run serve 256 workers that only wait: four processes of its own (`--speakers`) speak for all of them, keep each job
+for `--wait` seconds, half of them in its training and half in its scoring, and send the files of a job that really ran, under the
+order's id. Told are ends of jobs a second, seconds of the processor that the run's own process used in each second between, and the
+most memory that it held. `join` says how long a worker takes to join, imports aside.
 
 `--jobs` and `--workers` change the numbers, `--files` how files come to the run.
 """
@@ -44,6 +44,8 @@ class Waits:
     def __init__(self, settings): ...
     def train(self, problem): time.sleep(0.1)
 """
+PHASES = 2
+"""Orders of one job: its training, and its scoring."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -156,7 +158,7 @@ class Crowd:
 
     async def _end(self, post: Post, words: dict[str, Any], corner: Corner | None) -> None:
         job = json.loads(words["order"])["job"]
-        await asyncio.sleep(self._wait)
+        await asyncio.sleep(self._wait / PHASES)
         files = renamed(self._model, self._files, job["job_id"], job["seed"])
         body = packed(job["job_id"], files) if corner is None else b""
         if corner is not None:

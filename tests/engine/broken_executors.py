@@ -53,13 +53,15 @@ class _Amnesia(set[str]):
 
 
 class CancelsAll(Broken):
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[str, None] = {}
+
     def cancel(self, job_id: str) -> None:
         for each in {**self.given, job_id: None}:
             super().cancel(each)
 
     def run(self, orders: Orders, *, setting: ExecutorSetting) -> Ends:
-        self.given: dict[str, None] = {}
-
         def noted() -> Orders:
             for order in orders:
                 if order is not None:

@@ -64,6 +64,7 @@ def test_orders_that_cannot_be_taken_are_lost_and_the_worker_stays(hub: Hub, wor
     station = joined(hub)
     for number, (order, body) in enumerate([("{}", b""), ("no json", b""), ("{}", b"no parcel"), (7, b"")]):
         hub.give(station, number, Given(NOBODYS, {"order": order, "number": number}, body))
+        hub.wake()
         told = hub.told.get(timeout=60)
         assert (told.what, told.words.get("end"), told.words.get("exit")) == ("end", number, "lost")
         assert "could not take the order" in told.words["detail"]
@@ -169,6 +170,7 @@ def test_a_cancel_and_an_order_reach_a_worker_that_comes_back(hub: Hub) -> None:
         while station.post is not None:
             await asyncio.sleep(0.01)
         hub.give(station, 1, Given(NOBODYS, {"order": "{}", "number": 1}, b"", deadline=1.0))
+        hub.wake()
         hub.cancel(station, 1)
         reader, writer = await connect(hub.ticket)
         send(writer, hello(hub, is_back=True))
@@ -198,6 +200,7 @@ def test_words_overtake_a_file(hub: Hub) -> None:
         reader, writer = await join(hub)
         station = await asyncio.to_thread(joined, hub)
         hub.give(station, 1, Given(NOBODYS, {"order": "{}", "number": 1}, os.urandom(1 << 25)))
+        hub.wake()
         hub.cancel(station, 1)
         ear = Ear(reader)
         found = [await asyncio.wait_for(ear.hear(), 60) for _ in range(2)]

@@ -185,7 +185,13 @@ class Needs:
         told = self.world.start(*words, **{**self.has, "TRACEBENCH_TICKET": ticket, **lacks}).communicate(timeout=300)[
             0
         ]
-        return {row["name"]: row for row in json.loads(told.splitlines()[0])["checks"]}
+        return rows_of(told)
+
+
+def rows_of(told: str) -> dict[str, dict[str, object]]:
+    """Return what `doctor --json` looked at, by name; warnings may stand before it."""
+    (document,) = (line for line in told.splitlines() if line.startswith("{"))
+    return {row["name"]: row for row in json.loads(document)["checks"]}
 
 
 @HEAVY
@@ -247,7 +253,7 @@ def test_how_a_worker_holds_code_stands_in_the_results_of_its_jobs(world: World)
     world.wait_for(lambda: "2" in world.begun())
     ticket = (world.folder / "ticket").read_text().strip()
     looked = world.start("doctor", "--as", "worker", "--json", within=lame, TRACEBENCH_TICKET=ticket)
-    rows = {row["name"]: row for row in json.loads(looked.communicate(timeout=300)[0].splitlines()[0])["checks"]}
+    rows = rows_of(looked.communicate(timeout=300)[0])
     (world.folder / "go").touch()
     told, _ = run.communicate(timeout=300)
 

@@ -207,6 +207,7 @@ class WorkersExecutor:
 
     def _wait(self, hub: Hub) -> None:
         """Hear what workers say for a moment, and count the silence of those that say nothing."""
+        hub.wake()
         began = time.monotonic()
         for told in _news(hub):
             if isinstance(told, Future):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,7 @@ def _python() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
+@cache
 def boot() -> str:
     """Return what tells this machine's present life from all others: within it, monotonic clocks are one clock."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -104,7 +104,6 @@ class Hub:
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._thread.start()
         self._acts: deque[Callable[[], None]] = deque()
-        self._is_woken = False
         self._strangers = 0
         try:
             self._server = self._do(
@@ -126,28 +125,30 @@ class Hub:
         self.ticket = Ticket(seen or own, int(seen_port or bound), pinned, self._token)
 
     def give(self, station: Station, number: int, given: Given) -> None:
-        """Send an order to a worker; one that is out of reach gets it when it comes back."""
+        """Send an order to a worker at the next `wake`; one that is out of reach gets it when it comes back."""
         station.running[number] = given
 
         def now() -> None:
             if station.post is not None:
                 given.send(station.post)
 
-        self._soon(now)
+        self._acts.append(now)
 
     def cancel(self, station: Station, number: int) -> None:
         """Have a worker end a job, now or when it is in reach again."""
         station.cancelled.add(number)
         self._tell(station, {"cancel": number})
+        self.wake()
 
     def acknowledge(self, station: Station, number: int) -> None:
-        """Tell a worker that an end has arrived, late or not, so that it need not be told again."""
+        """Tell a worker at the next `wake` that an end has arrived, late or not, so that it need not be told again."""
         self._tell(station, {"ack": number})
 
     def dismiss(self, station: Station, why: str) -> None:
         """Know a worker no more; should it come back, it is told so."""
         station.is_gone = True
         self._tell(station, {"over": why})
+        self.wake()
 
     def close(self) -> None:
         """Say goodbye to all and listen no more. Idempotent."""
@@ -183,17 +184,14 @@ class Hub:
             if station.post is not None:
                 station.post.send(words)
 
-        self._soon(now)
+        self._acts.append(now)
 
-    def _soon(self, act: Callable[[], None]) -> None:
-        """Do something in the hub's thread; many such wake it once."""
-        self._acts.append(act)
-        if not self._is_woken:
-            self._is_woken = True
+    def wake(self) -> None:
+        """Have the hub's thread send what waits: waking it costs more than sending does."""
+        if self._acts:
             self._loop.call_soon_threadsafe(self._act)
 
     def _act(self) -> None:
-        self._is_woken = False
         while self._acts:
             self._acts.popleft()()
 
