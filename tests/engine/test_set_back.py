@@ -25,7 +25,7 @@ from tracebench_engine.config import parse_config
 JOBS = 14
 NOTES = "notes"
 LITTER = r"""
-import ctypes, gc, json, mmap, os, random, resource, signal, socket, struct, subprocess, sys, threading, time, types
+import ctypes, fcntl, gc, json, mmap, os, random, resource, signal, socket, struct, subprocess, sys, threading, time, types
 from pathlib import Path
 from pydantic import BaseModel
 from tracebench_core.hookspecs import hookimpl
@@ -73,14 +73,14 @@ def leads(fd): return os.readlink(f"/proc/self/fd/{fd}") if os.path.exists(f"/pr
 def wires(): return [int(fd) for fd in descriptors() if leads(fd).startswith("socket:")]
 def lie():
     for fd in wires():
-        try: os.write(fd, struct.pack("=i", 12))
+        try: os.write(fd, struct.pack("=ii", 12, 12))
         except OSError: pass
-    time.sleep(5)
+    time.sleep(1)
 def lie_from_below():
     if os.fork() == 0:
         lie()
         os._exit(0)
-    time.sleep(5)
+    time.sleep(1)
 def swap_output():
     other = os.open("/dev/null", os.O_WRONLY)
     os.dup2(other, wires()[0])
@@ -88,6 +88,9 @@ def patch(): ranking.mean = lambda values: 99.0
 def patch_engine(): scoring.Scorer._score = lambda self, results: 99.0
 def shared():
     KEPT.append(mmap.mmap(-1, 4096))
+def options(fd):
+    with socket.socket(fileno=os.dup(fd)) as wire:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 1))
 def limit(): resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
 
 KINDS = {
@@ -128,6 +131,10 @@ KINDS = {
     "name": (lambda: libc.prctl(15, b"litter"), lambda: Path("/proc/self/comm").read_text() == "litter\n"),
     "processors": (lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}), lambda: False),
     "rights": (lambda: libc.prctl(38, 1, 0, 0, 0), lambda: status("NoNewPrivs") == "1"),
+    "options": (lambda: [options(fd) for fd in wires()], lambda: False),
+    "shut": (lambda: [socket.socket(fileno=fd).shutdown(socket.SHUT_RD) for fd in wires()[:1]], lambda: False),
+    "signalled": (lambda: [fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid()) + fcntl.fcntl(fd, fcntl.F_SETFL, os.O_ASYNC) for fd in wires()],
+                  lambda: False),
     "shared": (shared, lambda: False),
     "killed": (lambda: TURN == 12 and os.kill(os.getpid(), signal.SIGKILL), lambda: False),
     "hangs": (lambda: TURN == 12 and time.sleep(600), lambda: False),
@@ -176,11 +183,11 @@ KINDS = [
     ),
     *("environment", "collector", "mapped", "heap", "freed", "text", "stack", "folder", "mask", "handler", "ignored"),
     *("blocked", "timer", "thread", "process", "file", "replaced", "waiting", "closed", "limit", "nice", "name"),
-    *("processors", "rights", "shared", "lies", "lies-from-below"),
+    *("processors", "rights", "options", "shut", "signalled", "shared", "lies", "lies-from-below"),
 ]
 MEMORY = {*KINDS[: KINDS.index("freed")], "folder", "file", "timer"}
 """What a process is set back from; after the others it is ended."""
-BROKEN = {"lies", "lies-from-below", "replaced", "closed"}
+BROKEN = {"lies", "lies-from-below", "replaced", "closed", "shut"}
 """After these the job's own order cannot end well."""
 
 

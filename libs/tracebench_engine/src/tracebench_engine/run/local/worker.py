@@ -37,25 +37,38 @@ PATIENCE = 5.0
 """Seconds that a process may take to its first wait."""
 USERFAULTFD = {"x86_64": 323, "aarch64": 282}
 USER_MODE_ONLY = 1
+SO_PEEK_OFF = 42
 HEADER = struct.Struct("=III")
 """How many ranges of memory and how many descriptors to give up, and how long the order is."""
 RANGE = struct.Struct("=QQ")
 CODE = DESCRIPTOR = struct.Struct("=i")
 
+OPTIONS = (
+    *(
+        socket.SO_RCVTIMEO,
+        socket.SO_SNDTIMEO,
+        socket.SO_RCVLOWAT,
+        socket.SO_RCVBUF,
+        socket.SO_SNDBUF,
+        socket.SO_PASSCRED,
+    ),
+    *(socket.SO_LINGER, socket.SO_OOBINLINE, SO_PEEK_OFF),
+)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Worker:
     """The template's end of one."""
 
-    def __init__(self, pid: int, end: socket.socket, base: Base) -> None:
-        """Take an image of a process that was just forked.
+    def __init__(self, pid: int, end: socket.socket, its_end: socket.socket, base: Base) -> None:
+        """Take an image of a process that was just forked; `its_end` is the socket that it has, to look at.
 
         Raises:
             NotSetBackError: when it cannot be set back on this machine; it is still there.
         """
         self.pid = pid
         self.socket = end
+        self._its_end = its_end
         self._orders = 0
         end.settimeout(PATIENCE)
         try:
@@ -70,6 +83,7 @@ class Worker:
                 self._registers = registers(pid)
                 self._image = Image(pid, watcher, base)
                 self._standing = standing(pid)
+                self._options = self._socket_options()
         except BaseException:
             os.close(watcher)
             raise
@@ -105,12 +119,26 @@ class Worker:
                     del now["files"][fd]
                 if left := difference(self._standing, now):
                     raise NotSetBackError(f"left behind: {left}")
+                if not self._is_silent() or self._socket_options() != self._options:
+                    raise NotSetBackError("it has told more than its end, or changed how it is spoken to")
                 added = self._image.set_back()
                 set_registers(self.pid, self._registers)
             self._give_up(added, opened)
         except (NotSetBackError, OSError) as err:
             return str(err)
         return ""
+
+    def _is_silent(self) -> bool:
+        """Whether nothing more is said, which would pass for the end of the next order."""
+        try:
+            self.socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        return False
+
+    def _socket_options(self) -> list[bytes]:
+        """Return how its end of the socket is set: by whoever has it, and for as long as it is there."""
+        return [self._its_end.getsockopt(socket.SOL_SOCKET, option, 16) for option in OPTIONS]
 
     def _give_up(self, added: list[Mapping], opened: Collection[str]) -> None:
         """Have it, who is as it was, give up what memory was mapped and what files were opened since."""
@@ -122,6 +150,7 @@ class Worker:
     def close(self, *, forget: bool = True) -> None:
         """Close what leads to it, and forget it where it was ended."""
         self.socket.close()
+        self._its_end.close()
         self._image.close(forget=forget)
         os.close(self._watcher)
 

@@ -80,12 +80,12 @@ class Workers:
         self._made += 1
         ours, theirs = socket.socketpair()
         pid = fork_child(lambda: self._live(ours, theirs), close=self._close)
-        theirs.close()
         try:
-            worker = Worker(pid, ours, self._base)
+            worker = Worker(pid, ours, theirs, self._base)
         except (NotSetBackError, OSError) as err:
             self._tell(str(err))
             ours.close()
+            theirs.close()
             _kill(pid)
             return None
         self._all.add(worker)
