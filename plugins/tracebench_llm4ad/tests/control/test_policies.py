@@ -13,6 +13,8 @@ from tracebench_core.specs import Feedback
 from tracebench_llm4ad.baselines import load_baseline
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.control.catalog import SPECS
+from tracebench_llm4ad.control.episode import Episode
+from tracebench_llm4ad.control.moon_lander import MoonLander
 from tracebench_llm4ad.heuristic import load_trusted
 from tracebench_llm4ad.seclusion import ROOT
 
@@ -197,3 +199,20 @@ def test_the_trusted_and_the_sandboxed_policy_steer_the_same_episode(evaluate: E
     trusted = task.evaluator.judge(instance, task.evaluator.solve(instance, load_trusted(source, "choose_action")))
 
     assert evaluate(task, source).metrics["cost"] == trusted.value
+
+
+@pytest.mark.parametrize(
+    ("ended", "last_reward", "words"),
+    [
+        (False, 0.0, "The craft was still not at rest after 7 steps, 5 from the pad."),
+        (True, 100.0, "The craft came to rest at step 7, 5 from the pad."),
+        (True, -100.0, "The craft crashed or flew off at step 7, 5 from the pad."),
+    ],
+)
+def test_a_landing_is_told_as_it_ended(ended: bool, last_reward: float, words: str) -> None:
+    lander = MoonLander.__new__(MoonLander)
+    episode = Episode(
+        steps=7, ended=ended, reward=0.0, last_reward=last_reward, nearest=5.0, first=(0.0,) * 8, last=(3.0, 4.0, 9.0), actions=()
+    )  # fmt: skip
+
+    assert lander.outcome(episode) == words
