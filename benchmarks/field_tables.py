@@ -25,6 +25,7 @@ from typing import NamedTuple, get_args
 from field_trials import PER_CALL, Cell, Kept, Outcome, check_code, rows, this_commit
 
 from tracebench_analysis.statistics.differences import Difference, compare_scores
+from tracebench_analysis.statistics.intervals import t_interval
 from tracebench_analysis.statistics.multiplicity import holm
 from tracebench_analysis.statistics.resolution import paired_seeds_to_resolve
 from tracebench_core.errors import TraceBenchError
@@ -189,6 +190,26 @@ class Table:
             mean = fmean(o.score for o in self.own(cell, name))
             yield f"| {cell.family} | {cell.calls} | {mean:.3f} | {' | '.join(words)} |"
 
+    def draw(self, path: Path) -> None:
+        """Draw the mean over the families by calls, with 95 % bands over seeds, of the rows that were run in every cell."""
+        import altair as alt  # noqa: PLC0415 - only pictures need it
+
+        shown = [name for name in self.rows if all(self.own(cell, name) for cell in self.kept)]
+        points = []
+        for name in shown:
+            for calls in sorted({cell.calls for cell in self.kept}):
+                own = [self.own(cell, name) for cell in self.kept if cell.calls == calls]
+                found = t_interval([[fmean(o.score for o in drawn) for drawn in zip(*own, strict=True)]])
+                points.append(
+                    {"row": name, "calls": calls, "mean": found.estimate, "low": found.low, "high": found.high}
+                )
+        calls = alt.X("calls:Q", title="model calls", scale=alt.Scale(type="log"), axis=alt.Axis(values=list(CALLS)))
+        base = alt.Chart(alt.Data(values=points)).encode(x=calls)
+        edges = {"y": alt.Y("low:Q", title="mean over the families"), "y2": "high:Q"}
+        band = base.mark_area(opacity=0.12).encode(color=alt.Color("row:N", sort=shown, legend=None), **edges)
+        line = base.mark_line(point=True).encode(y=alt.Y("mean:Q"), color=alt.Color("row:N", sort=shown, title=None))
+        alt.layer(band, line).resolve_legend(color="independent").properties(width=480, height=280).save(str(path))
+
 
 def _probability(found: Difference) -> float | None:
     """Return the probability; 1 where all pairs are equal."""
@@ -224,6 +245,9 @@ def main() -> None:
     parser.add_argument(
         "--detail", nargs="*", default=["Adaptive"], metavar="ROW", help="rows whose every cell is shown"
     )
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw means by calls as an SVG, and print no table"
+    )
     parser.add_argument("--check-code", action="store_true")
     asked = parser.parse_args()
     if asked.check_code:
@@ -237,6 +261,9 @@ def main() -> None:
         table = Table(asked.keep or Path(temporary), cells, range(asked.seeds), asked.rows)
         table.make()
         if asked.make:
+            return
+        if asked.picture:
+            table.draw(asked.picture)
             return
         print(f"Release `{asked.release}`, seeds 0 to {asked.seeds - 1}, made at {', '.join(table.commits())}.\n")
         for calls in asked.calls:
