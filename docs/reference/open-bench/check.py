@@ -579,6 +579,7 @@ PAGE = """\
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,">
 <title>The open bench: other budgets and prices</title>
 <style>
 :root { color-scheme: light dark; }

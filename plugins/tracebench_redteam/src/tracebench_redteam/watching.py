@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PERIOD = 0.05
+_DYING = 2.0
+"""Seconds in which what was killed is gone, however busy the machine is; what gets away stays for longer."""
 _TICK = os.sysconf("SC_CLK_TCK")
 _USED = slice(11, 13)
 _BEGAN = 19
@@ -51,9 +53,12 @@ class Watch:
                 os.kill(task.pid, signal.SIGKILL)
 
     def participant_ended(self) -> None:
-        """Count what is used from now on apart."""
+        """Count what is used from now on apart, by what is not gone in a moment: to end takes processor time, too."""
         self._look()
-        self._before = {mark: sum(used.values()) for mark, used in self._seconds.items()}
+        before = self._sums()
+        self.wait(_DYING)
+        left = {mark for mark, _ in _found(self._marks)}
+        self._before = {mark: before[mark] if mark in left else used for mark, used in self._sums().items()}
 
     def wait(self, seconds: float) -> None:
         """Wait until nothing of these names is left, at most for some seconds."""
@@ -72,6 +77,9 @@ class Watch:
     def megabytes(self, mark: str) -> float:
         """Return the most memory that one process of a name had for itself."""
         return self._memory[mark] / 1024
+
+    def _sums(self) -> dict[str, float]:
+        return {mark: sum(used.values()) for mark, used in self._seconds.items()}
 
     def _look_on(self) -> None:
         while not self._is_over.wait(_PERIOD):

@@ -6,6 +6,7 @@ import marshal
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from tracebench_core import money
@@ -53,6 +54,8 @@ from tracebench_runs.events.metering import Meter
 CUT_SHORT = ErrorInfo(
     type="CutShort", message="the job's log ends without `job_finished`: its process ended before it could say how"
 )
+AMOUNTS = attrgetter(*BudgetState.model_fields)
+"""What was used of each axis, in the table's order."""
 
 
 class Reducer:
@@ -121,8 +124,7 @@ class Reducer:
             case CandidateSeen():
                 self._see(event)
             case StepFinished():
-                used = event.used
-                spent = used.evaluations, used.llm_calls, used.tokens, used.usd, used.seconds
+                spent = AMOUNTS(event.used)
                 self._steps.append(marshal.dumps((event.index, event.score, event.best, event.seconds, spent)))
             case Scored():
                 self._scored[event.what, event.split] = event
