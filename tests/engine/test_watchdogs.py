@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -328,7 +329,8 @@ class Starved(Dying):
         def answer() -> None:
             if start == self.starts and not self.answered.is_set():  # else it was killed since
                 self.answered.set()
-                theirs.sendall(b"!")
+                with suppress(OSError):  # it is killed just now
+                    theirs.sendall(b"!")
 
         if self._answers_at is not None:
             threading.Timer(self._answers_at - time.monotonic(), answer).start()
