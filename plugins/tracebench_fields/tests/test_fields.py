@@ -190,3 +190,21 @@ def test_the_model_reads_a_fenced_text_and_says_what_it_does_not_know() -> None:
     for wrong in ("p50", "p60-h60-r0", "gpt-4o"):
         with pytest.raises(ValueError, match="fields/"):
             quality_of(wrong)
+
+
+def test_a_job_that_says_who_it_is_needs_no_label_and_its_answers_do_not_depend_on_other_jobs() -> None:
+    def told(job: str, seed: int) -> str:
+        return json.dumps({"job": job, "seed": seed, "task": "fields:prompt", "options": {"size": "small"}})
+
+    text = str(draw(Drawing("prompt", "open", 0, "small", 0.25)).parameters[0].initial)
+    chat = [{"role": "user", "content": f"Improve this.\n```\n{text}\n```"}]
+    alone = Script(quality_of("p35-h45-r5"))
+    answers = [alone(chat, told("a", 1)) for _ in range(12)]
+    assert LOST not in answers
+    assert len({*answers}) > 3  # an equal question is another draw
+    among = Script(quality_of("p35-h45-r5"))
+    others = [(among(chat, told("b", 1)), among(chat, told("c", 2))) for _ in range(12)]
+    assert [among(chat, told("a", 1)) for _ in range(12)] == answers == [b for b, _ in others]
+    assert [c for _, c in others] != answers
+    assert alone(chat) == LOST
+    assert alone(chat, json.dumps({"job": "x", "seed": 1, "task": "other:task", "options": {}})) == LOST

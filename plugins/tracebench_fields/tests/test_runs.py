@@ -82,3 +82,24 @@ def test_a_plan_knows_how_large_a_field_is_without_opening_it(family: str, tmp_p
         len(opened.splits.get(split, ())) for split in ("train", "validation", "test")
     )
     assert sizes.parameters == len(opened.parameters)
+
+
+def test_what_a_job_is_answered_does_not_depend_on_the_jobs_before_it(tmp_path: Path) -> None:
+    def best(run_id: str, *trainers: str) -> dict[str, object]:
+        config = {
+            "run_id": run_id,
+            "mode": "real",
+            "runs_dir": str(tmp_path),
+            "seeds": [1, 2],
+            "budget": {"llm_calls": 4},
+            "llm": {"model": "fields/p60-h20-r5"},
+            "tasks": [{"id": "fields:numbers", "eval_kwargs": {"size": "small", "num_train": 5, "num_validate": 5}}],
+            "trainers": [*trainers],
+        }
+        summary = api.run(parse_config(config), stream=io.StringIO())
+        found = [r for r in api.load_run(summary.run_dir).results.values() if r.trainer_id == "BestOfN"]
+        return {f"BestOfN {r.seed}": (r.score_val_best, r.used.tokens) for r in found}
+
+    alone = best("alone", "BestOfN")
+    assert alone["BestOfN 1"] != alone["BestOfN 2"]
+    assert best("among", "SequentialRefine", "BestOfN") == alone  # which asks the same first

@@ -42,6 +42,10 @@ class ProviderSpec(Component):
     """By model name; `*` for all others."""
     api_key_env: str | None = None
     """The name of the variable that holds the key; None when none is needed."""
+    told_job: bool = False
+    """Whether the server is told in the header `X-Trace-Bench-Job`, as JSON, which job each call is of:
+    `{"job": ID, "seed": INTEGER, "task": ID, "options": {...}}`. A model that is a script may need it: prompts of many optimizers do not
+    say what the task is, and jobs ask the same question."""
 
 
 class StubFormatSpec(Component):

@@ -138,7 +138,8 @@ class GatewayHandle:
             variant: which of the run's variants of models the job belongs to.
             recorded: in a replay, the job of the recording that this one repeats.
             attempt: an earlier one that goes on with what the ledger tells of it.
-            hints: what the stub model may know of the job: `{"parameters": [Parameter as JSON, ...], "answers": name}`.
+            hints: what the stub may know: `{"parameters": [Parameter as JSON, ...], "answers": name}`; what a header says, and to which
+                providers: `{"job": ASCII, "told": [name, ...]}`.
         """
         attempt = self._attempts[job_id] = attempt or secrets.token_hex(4)
 

@@ -75,6 +75,7 @@ class FakeOpenAI:
         rates: probability of each fault for the requests after that, drawn from `seed`.
         reply: the answer's text for a list of messages.
         act: the answer to a whole request, a text or a call of one of its tools; in place of `reply`.
+        told: the answer for a list of messages and the header that says which job it is of; in place of `reply`.
         delay: seconds that an answer takes.
         pause: seconds between the pieces of a streamed answer.
         error_text: what error bodies say, to test that secrets in them do not travel.
@@ -89,6 +90,7 @@ class FakeOpenAI:
         rates: Mapping[Fault, float] | None = None,
         reply: Callable[[list[dict[str, Any]]], str] = echo,
         act: Callable[[dict[str, Any]], str | ToolCall] | None = None,
+        told: Callable[[list[dict[str, Any]], str | None], str] | None = None,
         delay: float = 0.0,
         pause: float = 0.0,
         seed: int = 0,
@@ -98,6 +100,7 @@ class FakeOpenAI:
         self.log = Log()
         self.reply = reply
         self.act = act
+        self.told = told
         self.delay = delay
         self.pause = pause
         self.error_text = error_text
@@ -203,7 +206,13 @@ class _Handler(JsonHandler):
     def _answer(self, request: dict[str, Any], fault: Fault | None) -> None:
         messages, model, stream = request["messages"], request.get("model", "fake"), bool(request.get("stream"))
         fake = self.server.fake
-        found = fake.act(request) if fake.act else fake.reply(messages)
+        found: str | ToolCall
+        if fake.act:
+            found = fake.act(request)
+        elif fake.told:
+            found = fake.told(messages, self.headers.get("X-Trace-Bench-Job"))
+        else:
+            found = fake.reply(messages)
         call = found if isinstance(found, ToolCall) else None
         words = (call.text if call else str(found)).split(" ")
         limit = request.get("max_completion_tokens") or request.get("max_tokens") or len(words)

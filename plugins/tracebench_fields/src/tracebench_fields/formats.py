@@ -18,6 +18,7 @@ from tracebench_core.specs import Message, Values
 
 Change = Callable[[Values], Values]
 """Makes new values of the parameters that a prompt shows, which may be some of them."""
+NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 FENCED = re.compile(r"```[ \w]*\n(.*?)\n?```", re.DOTALL)
 
 
@@ -87,7 +88,7 @@ def _parameter(shown: str, names: Sequence[str], count: int) -> str | None:
 
 def _read(value: Any) -> Any:
     """Return what a shown text of JSON holds, where it does not stand for a text."""
-    if isinstance(value, str) and value.strip()[:1] in "[{":
+    if isinstance(value, str) and (value.strip()[:1] in ("[", "{") or NUMBER.fullmatch(value.strip())):
         try:
             return json.loads(value)
         except ValueError:

@@ -1,25 +1,28 @@
 """The scripted model: it knows every field, and improves, harms or misreads what it is shown with stated probabilities.
 
 It is no language model. A model `fields/p35-h45-r5` makes a candidate better by one step in 35 of 100 answers, worse in 45, does not
-understand in 5, and otherwise gives back what it was shown. Its answers depend on the prompt and on how often it has met it, and on nothing
-else.
+understand in 5, and otherwise gives back what it was shown. Its answers depend on the prompt, on how often the job has asked it, and on the
+job's seed, so that jobs which run at the same time do not change each other's.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import re
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tracebench_core.contracts import EnvironmentContext, NotMeasured
 from tracebench_core.specs import Message, Values
 from tracebench_fields.drawing import draw, named_in
 from tracebench_fields.field import Field
 from tracebench_fields.formats import answer, text_of
+from tracebench_fields.task import drawing_of
 from tracebench_testing.fake_openai import FakeOpenAI
 
 NAME = re.compile(r"p(\d{1,3})-h(\d{1,3})-r(\d{1,3})")
@@ -52,23 +55,35 @@ def quality_of(model: str) -> Quality:
     return Quality(improves, harms, misreads)
 
 
+class Asked:
+    """Counts how often each job asked the same, and draws what an answer is by."""
+
+    def __init__(self) -> None:
+        self._met: Counter[tuple[str, bytes]] = Counter()
+        self._lock = threading.Lock()
+
+    def rng(self, prompt: str, job: Mapping[str, Any]) -> random.Random:
+        """Return the generator of the next answer to a prompt: the same for jobs of one seed that ask it equally often."""
+        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
+        with self._lock:
+            self._met[job.get("job", ""), digest] += 1
+            met = self._met[job.get("job", ""), digest]
+        return random.Random(f"{digest.hex()} {met} {job.get('seed', '')}".rstrip())  # noqa: S311 - reproducible, not secret
+
+
 class Script:
     """Answers prompts about fields."""
 
     def __init__(self, quality: Quality) -> None:
         self._quality = quality
-        self._met: Counter[bytes] = Counter()
-        self._lock = threading.Lock()
+        self._asked = Asked()
 
-    def __call__(self, messages: Sequence[Message]) -> str:
-        """Return the answer to a chat."""
+    def __call__(self, messages: Sequence[Message], told: str | None = None) -> str:
+        """Return the answer to a chat; `told` says as JSON which job asks. Without it a label in the chat has to name the field."""
         prompt = "\n".join(text_of(m.get("content")) for m in messages)
-        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
-        with self._lock:
-            self._met[digest] += 1
-            met = self._met[digest]
-        rng = random.Random(f"{digest.hex()} {met}")  # noqa: S311 - reproducible, not secret
-        drawing = named_in(prompt)
+        job = json.loads(told) if told else {}
+        rng = self._asked.rng(prompt, job)
+        drawing = drawing_of(job["task"], job["options"]) if job else named_in(prompt)
         if drawing is None:
             return LOST
         if rng.random() < self._quality.misreads:
@@ -104,7 +119,7 @@ class ScriptedModel:
             quality = quality_of(self._model)
         except ValueError as err:
             raise NotMeasured(str(err), retry=False) from err
-        self._server = FakeOpenAI(reply=Script(quality))
+        self._server = FakeOpenAI(told=Script(quality))
         return self._server.base_url
 
     def close(self) -> None:

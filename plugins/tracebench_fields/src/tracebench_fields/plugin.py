@@ -56,6 +56,7 @@ def tracebench_providers() -> list[ProviderSpec]:
             name="fields",
             loader="tracebench_fields.model:address",
             environment="scripted-model",
+            told_job=True,
             prices={"*": Price(prompt=0.0, completion=0.0)},
         )
     ]

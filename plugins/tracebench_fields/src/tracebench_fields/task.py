@@ -41,6 +41,15 @@ class FieldOptions(Spec):
     num_test: int = Setting(default=200, ge=0, le=100_000)
 
 
+def drawing_of(task: str, options: Mapping[str, Any]) -> Drawing | None:
+    """Return what a task's options draw a field by, or None where the task is no field."""
+    family = task.removeprefix("fields:")
+    if family == task or family not in FAMILIES:
+        return None
+    given = FieldOptions.model_validate(options)
+    return Drawing(family, given.release, given.instance, given.size, given.deception)
+
+
 class FieldTask:
     """One drawn field."""
 

@@ -9,11 +9,9 @@ was shown. What the programs are worth the task itself says: they run in its san
 from __future__ import annotations
 
 import ast
-import hashlib
+import json
 import random
 import re
-import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +21,7 @@ from tracebench_core.contracts import EnvironmentContext, NotMeasured
 from tracebench_core.specs import Calibration, Message, Values
 from tracebench_engine import api
 from tracebench_fields.formats import answer, text_of
-from tracebench_fields.model import LOST, Quality, quality_of
+from tracebench_fields.model import LOST, Asked, Quality, quality_of
 from tracebench_testing.fake_openai import FakeOpenAI
 
 DIALS = 6
@@ -140,17 +138,12 @@ class Climber:
     def __init__(self, quality: Quality, tasks: Sequence[str] = tuple(USED)) -> None:
         self._quality = quality
         self._ladders = [ladder(task) for task in tasks]
-        self._met: Counter[bytes] = Counter()
-        self._lock = threading.Lock()
+        self._asked = Asked()
 
-    def __call__(self, messages: Sequence[Message]) -> str:
-        """Return the answer to a chat, which depends on its words and on how often they came."""
+    def __call__(self, messages: Sequence[Message], told: str | None = None) -> str:
+        """Return the answer to a chat, which depends on its words, on how often the job asked so, and on the job's seed."""
         prompt = "\n".join(text_of(m.get("content")) for m in messages)
-        key = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
-        with self._lock:
-            self._met[key] += 1
-            met = self._met[key]
-        rng = random.Random(f"{key.hex()} {met}")  # noqa: S311 - reproducible, not secret
+        rng = self._asked.rng(prompt, json.loads(told) if told else {})
         if rng.random() < self._quality.misreads:
             return "I would think about it once more before I changed anything."
         names = sorted({one.parameter for one in self._ladders})
@@ -182,7 +175,7 @@ class LadderModel:
             NotMeasured: the name says no quality.
         """
         try:
-            self._server = FakeOpenAI(reply=Climber(quality_of(self._model)))
+            self._server = FakeOpenAI(told=Climber(quality_of(self._model)))
         except ValueError as err:
             raise NotMeasured(str(err), retry=False) from err
         return self._server.base_url

@@ -22,6 +22,7 @@ def tracebench_providers() -> list[ProviderSpec]:
             name="ladders",
             loader="tracebench_open.ladders:address",
             environment="ladder-model",
+            told_job=True,
             prices={"*": Price(prompt=0.0, completion=0.0)},
         )
     ]

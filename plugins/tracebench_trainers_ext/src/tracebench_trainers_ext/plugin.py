@@ -24,8 +24,8 @@ def tracebench_register(registry: Registry) -> None:
 
 @hookimpl
 def tracebench_stub_formats() -> list[StubFormatSpec]:
-    """Teach the stub model the libraries' prompts for a new text."""
-    names = ("textgrad", "gepa")
+    """Teach models that are scripts the libraries' prompts for a new value."""
+    names = ("textgrad", "gepa", "dspy", "adalflow", "evolved")
     return [StubFormatSpec(name=f"ext-{n}", loader=f"tracebench_trainers_ext.stub_formats:{n}") for n in names]
 
 

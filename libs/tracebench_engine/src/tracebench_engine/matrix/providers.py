@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_core.ids import did_you_mean, nearest
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.plugins.installing import install_hint
-from tracebench_core.specs import LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
+from tracebench_core.specs import JobSpec, LLMConfig, LLMVariant, ModelConfig, ModelIdentity, ProviderSpec, RunConfig
 from tracebench_engine.measure.requirements import refuse_unmet
 from tracebench_gateway.models import FAMILIES, PREFIXES, every_model, resolve_models
 from tracebench_gateway.needs import OTHERWISE
@@ -140,6 +141,12 @@ def addressed(identity: ModelIdentity, urls: Mapping[ModelIdentity, str]) -> Mod
     own = identity.model_copy(update={"others": ()})
     others = tuple((name, addressed(other, urls)) for name, other in identity.others)
     return identity.model_copy(update={"base_url": urls.get(own, identity.base_url), "others": others})
+
+
+def told(job: JobSpec, specs: Iterable[ProviderSpec]) -> dict[str, Any]:
+    """Return what a header says of a job, and to which providers."""
+    words = {"job": job.job_id, "seed": job.seed, "task": job.task_id, "options": job.eval_kwargs}
+    return {"job": json.dumps(words), "told": names} if (names := [s.name for s in specs if s.told_job]) else {}
 
 
 def _settled(config: M, host: PluginHost) -> M:

@@ -35,7 +35,7 @@ from tracebench_engine.checks.calibration.instruments import Instruments
 from tracebench_engine.checks.placing import most, uses
 from tracebench_engine.job.budget import SharedCounter
 from tracebench_engine.matrix.plan import Plan
-from tracebench_engine.matrix.providers import addressed, base_url, served
+from tracebench_engine.matrix.providers import addressed, base_url, served, told
 from tracebench_engine.run.open_files import demand_open_files
 from tracebench_engine.run.pause import OutagePause
 from tracebench_engine.run.supervisor import SupervisedEnvironments, SupervisedSandbox, Supervisor
@@ -159,7 +159,7 @@ class RunServices:
 
         `secret` keys what its scoring keeps for another in its place, with this runner or one that follows it.
         """
-        config = self._plan.config
+        config, name = self._plan.config, _answers_of(job)
         access = None
         if self._gateway is not None:
             access = self._gateway.register(
@@ -169,7 +169,7 @@ class RunServices:
                 models=self._models(job),
                 variant=job.llm_variant,
                 recorded=self._recorded.find(job) if self._recorded is not None else "",
-                hints={"answers": name} if (name := _answers_of(job)) in self._shipped else None,
+                hints={"answers": name} if name in self._shipped else told(job, self._served.values()),
                 attempt=trained.attempt if trained is not None else "",
             )
         salts = self._plan.salts.by_split if self._plan.salts is not None and job.salt is not None else {}

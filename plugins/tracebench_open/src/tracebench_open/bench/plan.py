@@ -66,7 +66,9 @@ SIZES = {
     "tiny": Size(
         ("numbers",), 2, 3, 0.00015, ("knapsack_construct",), _FEW, 2, 3, None, ("NoOp", "RandomSearch", "BestOfN"),
     ),
-    "small": Size(("prompt", "code", "numbers"), 3, 12, 0.0006, ("tsp_construct", "cvrp_construct"), _FEW, 3, 6, None),
+    "small": Size(
+        ("prompt", "code", "numbers"), 3, 12, 0.0006, ("tsp_construct", "cvrp_construct", "knapsack_construct"), _FEW, 3, 6, None,
+    ),
     "medium": Size(("prompt", "numbers", "order"), 5, 20, 0.001, ("tsp_construct", "cvrp_construct"), _FEW, 5, 10, 0.0014),
     "full": Size(_ALL, 20, 60, 0.003, tuple(REAL), {"n_train": 2, "n_validation": 2, "n_test": 4}, 10, 40, 0.0055),
 }  # fmt: skip

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 OK, TOO_MANY = 200, 429
+JOB_HEADER = "X-Trace-Bench-Job"
 KINDS = {401: "auth", 403: "auth", 408: "timeout", TOO_MANY: "rate_limited"}
 DONE = b"[DONE]"
 
@@ -69,6 +70,8 @@ class DirectProvider:
         key = provider_key(self._llm, request, variants=self._variants, environ=self._environ)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         headers |= provider_headers(self._llm, request, variants=self._variants, environ=self._environ)
+        if request.identity.provider in request.hints.get("told", ()):
+            headers[JOB_HEADER] = str(request.hints["job"])
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
         body = body_of(request.identity.model, request.messages, request.sent(), kind=request.kind, stream=stream)
         content = with_messages(body, request.raw) if request.raw else serialise(body)
