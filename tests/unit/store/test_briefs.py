@@ -1,7 +1,9 @@
 """What is kept of many results tells the same as the results, and takes a small part of their memory."""
 
+import math
 import tracemalloc
 
+import pytest
 from tests.unit.analysis.runs import make_run
 
 from tracebench_core.specs import (
@@ -17,6 +19,7 @@ from tracebench_core.specs import (
 from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord
 from tracebench_runs.reading.briefs import Brief, Briefs, used_of
+from tracebench_runs.results.results import result_bytes
 from tracebench_runs.storage.seal import Seal
 
 
@@ -57,14 +60,22 @@ def full(seed: int) -> JobResult:
     )
 
 
+def of_an_older_version(told: JobResult) -> bytes:
+    return told.model_dump_json(exclude_defaults=True).encode()
+
+
 def briefs_of(results: list[JobResult]) -> Briefs:
     return Briefs({each.job_id: place for place, each in enumerate(results)}, iter(results))
 
 
-def test_a_brief_says_what_its_result_says() -> None:
+@pytest.mark.parametrize("told", [lambda each: each, result_bytes, of_an_older_version])
+def test_a_brief_says_what_its_result_says(told) -> None:
     results = [full(seed) for seed in range(12)] + [result(12, status="not_run", stop_reason="")]
+    results += [
+        result(13, score_val_best=math.inf, score_test=-math.inf, time_seconds=1e300, score_val_initial=-math.inf)
+    ]
 
-    found = briefs_of(results)
+    found = Briefs({each.job_id: place for place, each in enumerate(results)}, map(told, results))
 
     assert [*found] == [each.job_id for each in results]
     for each in results:
@@ -74,6 +85,7 @@ def test_a_brief_says_what_its_result_says() -> None:
             assert getattr(brief, name) == getattr(each, name), name
         assert brief.used == used_of(each.used)
         assert brief.failure == (f"{each.error.type}: {each.error.message}" if each.error else "")
+    assert [*map(repr, found.values())] == [*map(repr, briefs_of(results).values())]  # which tells 1 from 1.0
 
 
 def test_briefs_take_a_small_part_of_the_memory_of_results() -> None:

@@ -79,8 +79,8 @@ def mean_use(outcomes: Iterable[Outcome]) -> Use:
 
 def total_proposals(outcomes: Sequence[Outcome]) -> ProposalCounts:
     """Return what became of the proposals of all jobs together."""
-    names = ProposalCounts.model_fields
-    return ProposalCounts(**{name: sum(getattr(o.proposals, name) for o in outcomes) for name in names})
+    each = [outcome.proposals for outcome in outcomes]
+    return ProposalCounts(**{name: sum(getattr(p, name) for p in each) for name in ProposalCounts.model_fields})
 
 
 def unequal_uses(uses: Mapping[str, Use], axis: Axis) -> tuple[str, str, float] | None:

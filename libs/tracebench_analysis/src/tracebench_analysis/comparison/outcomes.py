@@ -140,29 +140,34 @@ class _Job:
     judges: Judges | None
     cut: _Cut | None
 
-    @property
-    def result(self) -> Brief:
-        """What it came to; not held, for there may be 100,000 jobs."""
+    def read(self) -> Brief:
+        """Return what it came to; not held, for there may be 100,000 jobs."""
         if self.judges is None:
             return self.run.briefs[self.job_id]
         return self.judges.brief(self.run, self.task.task_id, self.job_id)
 
-    def on(self, measure: Measure) -> float | None:
+    def on(self, measure: Measure, result: Brief) -> float | None:
         if self.cut is not None:
             return self.cut.scores[measure]
-        return _finite(self.result.score_test if measure == "test" else self.result.score_val_best)
+        return _finite(result.score_test if measure == "test" else result.score_val_best)
 
-    def times_on(self, measure: Measure) -> tuple[float, ...]:
+    def times_on(self, measure: Measure, result: Brief) -> tuple[float, ...]:
         if self.cut is not None:
             return ()
-        return self.result.score_test_repeats if measure == "test" else self.result.score_val_repeats
+        return result.score_test_repeats if measure == "test" else result.score_val_repeats
 
-    def gain_on(self, measure: Measure) -> Gain | None:
-        gain = self.result.gain if self.cut is None else None
+    def gain_on(self, measure: Measure, result: Brief) -> Gain | None:
+        gain = result.gain if self.cut is None else None
         return gain if gain is not None and (gain.split == "test") == (measure == "test") else None
 
-    def initial_on(self, measure: Measure) -> float | None:
-        return _finite(self.result.score_test_initial if measure == "test" else self.result.score_val_initial)
+    def counted_on(self, measure: Measure, result: Brief) -> float | None:
+        """Return its score; None where it ended without one that counts."""
+        status = result.status if self.cut is None else self.cut.status
+        return self.on(measure, result) if result.status in ENDED and status != "failed" else None
+
+
+def _initial_on(measure: Measure, result: Brief) -> float | None:
+    return _finite(result.score_test_initial if measure == "test" else result.score_val_initial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,8 @@ class _Scale:
     measure: Measure
     anchors: Anchors | None
     lowest: float | None
+    measured: frozenset[EntrantKey]
+    """Who has a score."""
 
 
 def unscored(outcomes: Iterable[Outcome]) -> list[Outcome]:
@@ -219,7 +226,7 @@ def read_outcomes(
         for task, found in by_task.items()
     }
     by_task.clear()
-    measured = {job.entrant for job in jobs.values() if _score(job, scales[job.task]) is not None}
+    measured = frozenset[EntrantKey]().union(*(scale.measured for scale in scales.values()))
     return Outcomes(
         outcomes=tuple(
             _outcome(job, entrants[job.entrant], scales[job.task], policy if job.entrant in measured else "exclude")
@@ -259,12 +266,13 @@ def _cut(run: Run, brief: Brief, caps: Budget | None, find: FindAggregate) -> _C
 
 
 def _measure(jobs: Sequence[_Job], *, cut: bool) -> Measure:
-    ended = [job for job in jobs if job.result.status in ENDED]
+    ended = ((job, result) for job in jobs if (result := job.read()).status in ENDED)
     if not cut:
-        return "test" if any(job.on("test") is not None for job in ended) else "validation"
-    begun = [job for job in ended if job.cut is not None and job.cut.is_begun]
+        return "test" if any(job.on("test", result) is not None for job, result in ended) else "validation"
+    begun = [pair for pair in ended if pair[0].cut is not None and pair[0].cut.is_begun]
     return next(
-        (name for name, _ in MEASURES if begun and all(job.on(name) is not None for job in begun)), MEASURES[-1][0]
+        (name for name, _ in MEASURES if begun and all(job.on(name, result) is not None for job, result in begun)),
+        MEASURES[-1][0],
     )
 
 
@@ -294,23 +302,24 @@ def _bounds(runs: Sequence[Run]) -> dict[str, Bounds]:
 
 def _scale(name: str, jobs: Sequence[_Job], *, cut: bool, target: float | None) -> _Scale:
     measure = _measure(jobs, cut=cut)
-    initial = [score for job in jobs if (score := job.initial_on(measure)) is not None]
-    scores = [score for job in jobs if _counts(job) and (score := job.on(measure)) is not None]
+    initial: list[float] = []
+    scores: list[float] = []
+    measured: set[EntrantKey] = set()
+    for job in jobs:
+        result = job.read()
+        if (at_first := _initial_on(measure, result)) is not None:
+            initial.append(at_first)
+        if (score := job.counted_on(measure, result)) is not None:
+            scores.append(score)
+            measured.add(job.entrant)
     anchors = find_anchors(initial, scores, target=target)
-    return _Scale(name, measure, anchors, min([*scores, *([anchors.zero] if anchors else [])], default=None))
-
-
-def _counts(job: _Job) -> bool:
-    status = job.result.status if job.cut is None else job.cut.status
-    return job.result.status in ENDED and status != "failed"
-
-
-def _score(job: _Job, scale: _Scale) -> float | None:
-    return job.on(scale.measure) if _counts(job) else None
+    lowest = min([*scores, *([anchors.zero] if anchors else [])], default=None)
+    return _Scale(name, measure, anchors, lowest, frozenset(measured))
 
 
 def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> Outcome:
-    result, score = job.result, _score(job, scale)
+    result = job.read()
+    score = job.counted_on(scale.measure, result)
     value = score
     if score is None and result.status in ENDED and scale.anchors is not None and policy != "exclude":
         value = scale.anchors.zero if policy == "initial" else scale.lowest
@@ -323,12 +332,12 @@ def _outcome(job: _Job, entrant: str, scale: _Scale, policy: FailurePolicy) -> O
         status=result.status,
         score=score,
         value=value,
-        initial=job.initial_on(scale.measure),
+        initial=_initial_on(scale.measure, result),
         gap=_gap(result),
         briefs=job.run.briefs,
         used_at_cap=job.cut.used if job.cut is not None else None,
-        gain=job.gain_on(scale.measure) if score is not None else None,
-        times=job.times_on(scale.measure) if score is not None else (),
+        gain=job.gain_on(scale.measure, result) if score is not None else None,
+        times=job.times_on(scale.measure, result) if score is not None else (),
     )
 
 

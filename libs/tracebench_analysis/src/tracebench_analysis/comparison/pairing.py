@@ -76,15 +76,15 @@ def meet(
     for task in mine:
         if task not in theirs:
             continue
-        zero = _zero([*mine[task], *theirs[task]])
+        both = [*mine[task], *theirs[task]]
+        zero = _zero(both)
+        missing = _missing(both, zero, policy)
         scored = [{o.seed for o in side if o.score is not None} for side in (mine[task], theirs[task])]
         measured[task] = len(scored[0] & scored[1])
         if not all(scored):
             blank.add(task)
         for side, outcomes in zip(found, (mine[task], theirs[task]), strict=True):
-            values = {
-                o.seed: v for o in outcomes if (v := _value(o, [*mine[task], *theirs[task]], zero, policy)) is not None
-            }
+            values = {o.seed: v for o in outcomes if (v := missing if o.score is None else o.score) is not None}
             if values:
                 held = known.setdefault((outcomes[0].entrant, task), values)
                 side[task] = held if held == values else values
@@ -111,7 +111,8 @@ def _zero(outcomes: Sequence[Outcome]) -> float | None:
     return math.fsum(initial) / len(initial) if initial else min(scores, default=None)
 
 
-def _value(outcome: Outcome, both: Sequence[Outcome], zero: float | None, policy: FailurePolicy) -> float | None:
-    if outcome.score is not None or policy == "exclude" or zero is None:
-        return outcome.score
+def _missing(both: Sequence[Outcome], zero: float | None, policy: FailurePolicy) -> float | None:
+    """Return what a job without a score counts as; None where it does not count."""
+    if policy == "exclude" or zero is None:
+        return None
     return zero if policy == "initial" else min([zero, *(o.score for o in both if o.score is not None)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_analysis.statistics.contrasts import Contrast
@@ -88,9 +88,27 @@ def _split_distances(scores: Scores, rng: random.Random) -> list[float]:
     for _ in range(SPLITS):
         parts = []
         for values in tasks:
-            drawn = rng.sample(values, len(values))
-            half = len(values) // 2
-            parts.append(math.fsum(drawn[:half]) / half - math.fsum(drawn[half : 2 * half]) / half)
+            drawn = _shuffled(values, rng)
+            half = len(drawn) // 2
+            parts.append(math.fsum(drawn[-half:]) / half - math.fsum(drawn[-2 * half : -half]) / half)
         distance = abs(math.fsum(parts) / len(parts)) / math.sqrt(2)
         found.append(0.0 if is_rounding(distance, size=size) else distance)
     return found
+
+
+def _shuffled(values: Sequence[float], rng: random.Random) -> list[float]:
+    """Return `rng.sample(values, len(values))` from its end to its beginning, in a third of the time.
+
+    Numbers of as many bits as the largest index are drawn until one is an index.
+    """
+    drawn, bits = [*values], rng.getrandbits
+    left = len(drawn)
+    while left:
+        width = left.bit_length()
+        least = 1 << width - 1
+        for last in range(left - 1, least - 2, -1):
+            while (chosen := bits(width)) > last:
+                pass
+            drawn[last], drawn[chosen] = drawn[chosen], drawn[last]
+        left = least - 1
+    return drawn

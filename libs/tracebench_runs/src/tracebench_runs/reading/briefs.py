@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import marshal
+import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
+from tracebench_core.ids import content_hash
 from tracebench_core.specs import (
     Budget,
     BudgetState,
@@ -27,6 +32,7 @@ from tracebench_runs.journal.trust import Trust
 from tracebench_runs.meta.planned import ids_of
 from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage.layout import RunLayout
+from tracebench_runs.storage.regular import read_whole
 
 KEPT = 64
 """Whole results that are held at a time, for those who ask for one several times."""
@@ -89,17 +95,24 @@ _OWN = Brief._fields[1:_USED]
 """Fields of which each job has values of its own, as it has of what it used."""
 _SHARED = Brief._fields[_USED + 1 : -2]
 """Fields whose values most jobs share with others."""
+_TOLD = frozenset(JobResult.model_fields)
+"""Fields of a result as this version writes it."""
 
 
 class Briefs(Mapping[str, Brief]):
     """The brief of every job by its id, in plan order: made when it is asked for, of some hundred bytes that are kept of each."""
 
-    def __init__(self, places: Mapping[str, int], results: Iterable[JobResult]) -> None:
-        """Take results one after another, in the order of their places, and hold none of them."""
+    def __init__(self, places: Mapping[str, int], results: Iterable[JobResult | bytes]) -> None:
+        """Take results one after another, in the order of their places, and hold none of them.
+
+        A result may be its text, if that is known to be one: then only what differs from other texts is validated.
+        """
         self._places = places
         self._values: dict[tuple[str, Hashable], Any] = {}
         self._parts: dict[tuple[int, ...], tuple[Any, ...]] = {}
-        self._kept = [(self._own(result), self._shared(result)) for result in results]
+        self._texts: dict[bytes, tuple[Any, ...]] = {}
+        self._kept = [*map(self._packed, results)]
+        self._texts.clear()
 
     def __getitem__(self, job_id: str) -> Brief:
         own, shared = self._kept[self._places[job_id]]
@@ -111,6 +124,27 @@ class Briefs(Mapping[str, Brief]):
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def _packed(self, result: JobResult | bytes) -> tuple[bytes, tuple[Any, ...]]:
+        if isinstance(result, JobResult):
+            return self._own(result), self._shared(result)
+        told = from_json(result)
+        if told.keys() != _TOLD:  # of another version
+            return self._packed(JobResult.model_validate_json(result))
+        error = told["error"]
+        failure = error and (error["type"], error["message"])
+        parts = marshal.dumps([*map(told.get, _SHARED), failure, told["versions"].get("isolation")], 2)
+        if (shared := self._texts.get(parts)) is None:
+            shared = self._texts[parts] = self._shared(JobResult.model_validate_json(result))
+        used = told["used"]
+        own = (
+            told["seed"],
+            *map(_number, (told["score_val_best"], told["score_test"])),
+            *(tuple(map(float, told[name])) for name in ("score_val_repeats", "score_test_repeats")),
+            float(told["time_seconds"]),
+            *(used["evaluations"], used["llm_calls"], used["tokens"], _number(used["usd"]), float(used["seconds"])),
+        )
+        return marshal.dumps(own), shared
 
     def _own(self, result: JobResult) -> bytes:
         return marshal.dumps((*(getattr(result, name) for name in _OWN), *used_of(result.used)))
@@ -133,6 +167,7 @@ class StoredResults(Mapping[str, JobResult]):
     def __init__(self, layout: RunLayout, jobs: Sequence[JobSpec], *, trust: Trust) -> None:
         self._layout, self._jobs, self._trust = layout, jobs, trust
         self._places = {job_id: place for place, job_id in enumerate(ids_of(jobs))}
+        self._folder, self._name = os.fspath(layout.jobs), layout.job("").results.name
         self._read = lru_cache(KEPT)(self._result)
 
     def __getitem__(self, job_id: str) -> JobResult:
@@ -155,8 +190,23 @@ class StoredResults(Mapping[str, JobResult]):
 
     def briefs(self) -> Briefs:
         """Read all of them once, and return of each what tables and statistics need."""
-        return Briefs(self._places, (self._result(job_id, place) for job_id, place in self._places.items()))
+        return Briefs(self._places, (self._told(job_id, place) for job_id, place in self._places.items()))
+
+    def _told(self, job_id: str, place: int) -> JobResult | bytes:
+        """Return the text of a result that the journal vouches for, elsewhere the result."""
+        end = self._trust.end(job_id)
+        if end is not None:
+            with suppress(OSError):
+                text = read_whole(f"{self._folder}/{job_id}/{self._name}")
+                if content_hash(text) == end.digest:
+                    return text
+        return self._result(job_id, place)
 
     def _result(self, job_id: str, place: int) -> JobResult:
         found = trusted_result(self._layout.job(job_id), trust=self._trust)
         return not_run(self._jobs[place]) if found is None else found
+
+
+def _number(value: float | str | None) -> float | None:
+    """Return a number as pydantic reads it from JSON, where what is none is a word."""
+    return None if value is None else float(value)
