@@ -120,6 +120,10 @@ agents *names:
 face:
     {{bin}}/python -m tests.face
 
+# write what is declared, what tasks are, what trainers do and what commands say into the files that tests compare it with; some by their names
+kept *names:
+    {{bin}}/python -m tests.kept "$@"
+
 # try the newest release of every library that is pinned, or of some, each in an environment of its own, and say what broke
 newest *names:
     PATH=$PWD/.tools/bin:$PATH {{bin}}/python -m tests.newest "$@"

@@ -13,12 +13,13 @@ import json
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
+from tests.mutants.marks import runs_at_import
 from tests.mutants.named import name_of, tests_of
 from tests.mutants.reach import ROOT, SOURCES, Copy, Reach, Recorder, Test
 from tests.mutants.texts import Mutant, drawn
@@ -34,8 +35,14 @@ WHOLE = (
     "tests/docs",
     "tests/attack",
     "tests/simulation",
+    "tests/architecture",
 )
 """Where unit tests and tests of whole processes are."""
+DECLARED = (
+    "tests/architecture/test_kept.py::test_what_is_kept_stays[declared]",
+    "tests/architecture/test_public_face.py::test_no_public_name_goes_or_changes_unnoticed",
+)
+"""Tests of what modules declare: no mark sees what they compare, so they are tried on each mutant of a line outside of functions."""
 MOST, SECONDS = 40, 5.0
 """Unit tests that a mutant is tried on first: of files that name its module, then the quickest, while they take no longer together."""
 LONG = 60.0
@@ -172,6 +179,8 @@ class Bench:
         later = [*in_turn([test for test in found if test not in first])]
         close = self._close.tests(mutant.module, source, mutant.line)
         files = {test.name for test in first}
+        if runs_at_import(source, mutant.line):
+            later = [*(Test(test, UNKNOWN) for test in DECLARED), *later]
         later += [Test(test, UNKNOWN) for test in close if test.partition("::")[0] not in files][:CLOSEST]
         known = self._outcomes.find(mutant)
         tried = [] if known is None else known.tests
@@ -215,13 +224,26 @@ def record_all(folder: Path, reach: Reach, mutants: Sequence[Mutant], files: Seq
     """Record what files of tests reach of the places of some mutants, a few at a time."""
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in modules()}
     places = [mutant.place(sources[mutant.module]) for mutant in mutants]
-    missing = reach.missing(files, places)
+    missing = nearest_first(reach.missing(files, places), mutants, sources)
     recorder = Recorder(folder / "marked", mutants, sources) if missing else None
     for first in range(0, len(missing), AT_ONCE):
         if recorder is None or time.monotonic() >= until:
             break
         print(f"recording {first} of {len(missing)}: {missing[first]}", flush=True)
         reach.record(missing[first : first + AT_ONCE], recorder)
+
+
+def nearest_first(files: Sequence[str], mutants: Sequence[Mutant], sources: Mapping[str, str]) -> list[str]:
+    """Return files of tests, those first that are likely to reach a mutant: they name its module, or their words are closest."""
+    close = Closeness(ROOT, files)
+    wanted = [
+        dict.fromkeys(
+            [*tests_of(m.module), *(t.partition("::")[0] for t in close.tests(m.module, sources[m.module], m.line))]
+        )
+        for m in mutants
+    ]
+    turns = (file for turn in zip_longest(*wanted) for file in turn if file is not None)
+    return sorted({*files}, key={file: n for n, file in enumerate(dict.fromkeys([*turns, *files]))}.__getitem__)
 
 
 def files_of(kinds: Sequence[str]) -> list[str]:

@@ -50,6 +50,11 @@ def named_lines(source: str) -> list[str]:
     return names
 
 
+def runs_at_import(source: str, line: int) -> bool:
+    """Return whether a line is outside of all functions; what a signature says is."""
+    return not any(f.body[0].lineno <= line <= (f.end_lineno or 0) for f in _functions(ast.parse(source)))
+
+
 def degrees(mutated: str, line: int, sources: Mapping[str, str]) -> list[dict[str, set[int]]]:
     """Return places to mark for a line of a module, the best first: by module, the lines of statements inside of functions."""
     tree = ast.parse(sources[mutated])

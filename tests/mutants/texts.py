@@ -45,7 +45,10 @@ def mutants_of(name: str, source: str, *, most: int, lines: Container[int] | Non
     random.Random(7).shuffle(places)
     seen, chosen = {_executed(source)}, list[Mutant]()
     while places and len(chosen) < most:
-        text = mutate_code(source, *places.pop())
+        try:
+            text = mutate_code(source, *places.pop())
+        except AttributeError:  # cosmic-ray's, at `except (a.b, c):`
+            continue
         if text is None or (runs := _executed(text)) is None or runs in seen:
             continue
         seen.add(runs)
@@ -71,7 +74,10 @@ def drawn(root: Path, modules: Sequence[str], *, seed: int) -> Iterator[Mutant]:
         ways = _ways(tree(module), line)
         random.Random(place).shuffle(ways)
         for operator, node, index in ways:
-            text = _Change(operator, node, index).walk(get_ast(sources[module])).get_code()
+            try:
+                text = _Change(operator, node, index).walk(get_ast(sources[module])).get_code()
+            except AttributeError:
+                continue
             runs = _executed(text)
             if runs is not None and runs != _executed(sources[module]):
                 yield _mutant(module, sources[module], text)

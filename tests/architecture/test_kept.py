@@ -1,0 +1,21 @@
+"""What is declared, what tasks are, what trainers do and what commands say changes only where it is meant."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kept import KINDS
+from tests.kept.store import changes
+
+MEANT = {
+    "declared": "is it meant? Then `just kept declared`, and say so in changelog.d",
+    "tasks": "is it meant? Then raise the task's `version.comparability`, `just kept tasks`, and say so in changelog.d",
+    "courses": "is it meant? Then `just kept courses`, and say so in changelog.d",
+    "reading": "is it meant? Then `just kept reading`",
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_kept_stays(name: str) -> None:
+    now = KINDS[name]()
+    assert now
+    assert (found := changes(name, now)) == [], MEANT[name] + ":\n" + "\n".join(found)
