@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.broken_configs import ASKED, Told, cases, tell, works
+from tests.kept.configs import said
+from tests.kept.store import changes
 from tests.whole import HEAVY, SOAK
 
 from tracebench_engine.builtin.hosting import open_host
@@ -27,6 +29,10 @@ def test_there_are_enough_and_each_is_another_one(told: list[Told]) -> None:
 @pytest.mark.parametrize("what", ASKED)
 def test_each_message_names_it(told: list[Told], what: str) -> None:
     assert [(each.case.name, each.message) for each in told if not getattr(each, what)] == []
+
+
+def test_what_is_said_stays(told: list[Told]) -> None:
+    assert changes("configs", said(told)) == [], "is it meant? Then `just kept configs`"
 
 
 @pytest.mark.parametrize("part", [pytest.param(part, marks=SOAK if part else HEAVY) for part in range(PARTS)])
