@@ -5,8 +5,8 @@ in the journal, from the first to the last, and the baseline is the local execut
 
 `crowd` has one run serve 256 workers that only wait: four processes of its own (`--speakers`) speak for all of them, keep each job
 for `--wait` seconds, half of them in its training and half in its scoring, and send the files of a job that really ran, under the
-order's id. Told are ends of jobs a second, seconds of the processor that the run's own process used in each second between, and the
-most memory that it held. `join` says how long a worker takes to join, imports aside.
+order's id. Told are ends of jobs a second, in all, in the first tenth of them and in the last, seconds of the processor that the run's
+own process used in each second between, and the most memory that it held. `join` says how long a worker takes to join, imports aside.
 
 `--jobs` and `--workers` change the numbers, `--files` how files come to the run.
 """
@@ -82,7 +82,11 @@ def rate(folder: Path, name: str, *options: str) -> float:
     run = start(folder, name, *options)
     if run.wait() != 0:
         raise SystemExit((folder / f"{name}.log").read_text())
-    told = ends(folder / "runs" / name)
+    return a_second_of(ends(folder / "runs" / name))
+
+
+def a_second_of(told: list[float]) -> float:
+    """Return ends a second, from the first to the last."""
     return (len(told) - 1) / (told[-1] - told[0])
 
 
@@ -225,14 +229,15 @@ def crowd(folder: Path, jobs: int, *, workers: int, wait: float, files: str, spe
     for speaker in there:
         speaker.wait()
     told = ends(folder / "runs/crowd")
-    a_second = (len(told) - 1) / (told[-1] - told[0])
+    a_second, tenth = a_second_of(told), len(told) // 10
     between = [each for each in seen if told[0] <= each[0] <= told[-1]]
     busy = (between[-1][1] - between[0][1]) / (between[-1][0] - between[0][0])
     print(
         f"crowd, files {files}: {workers} workers of {speakers} processes, {len(told):,} jobs that wait {wait:g} s (exit {run.returncode}):"
-        f" {a_second:.0f} ends a second of {workers / wait:.0f} at most; the run's process: {busy:.2f} s of the processor a second,"
+        f" {a_second:.0f} ends a second of {workers / wait:.0f} at most, {a_second_of(told[:tenth]):.0f} in the first tenth,"
+        f" {a_second_of(told[-tenth:]):.0f} in the last; the run's process: {busy:.2f} s of the processor a second,"
         f" {1000 * busy / a_second:.2f} ms an end,"
-        f" at most {max(each[2] for each in seen):.0f} MB"
+        f" {max(each[2] for each in between):.0f} MB at most until the last end, {max(each[2] for each in seen):.0f} in all"
     )
 
 

@@ -215,7 +215,7 @@ def test_words_overtake_a_file(hub: Hub) -> None:
 def test_files_arrive_as_they_were_sent_and_what_waits_for_its_turn_comes_after_them(hub: Hub) -> None:
     parcels = [os.urandom(size) for size in (1, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE)]
 
-    async def work() -> list[Told]:
+    async def work() -> list[Any]:
         _, writer = await join(hub)
         await asyncio.to_thread(joined, hub)
         post = Post(writer)

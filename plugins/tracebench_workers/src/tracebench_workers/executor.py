@@ -11,12 +11,10 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from tracebench_core.errors import TraceBenchError, UsageError, quoted
@@ -25,11 +23,12 @@ from tracebench_engine.api.records import RunLayout
 from tracebench_workers.fitting import boot, needs_of
 from tracebench_workers.frames import FENCE
 from tracebench_workers.hub import Given, Hub, Station, Told
+from tracebench_workers.keeping import Keeper, Kept, Taken, WorkerEnd
 from tracebench_workers.options import Options, Serving
 from tracebench_workers.own import OwnWorkers
-from tracebench_workers.parcels import ParcelError, pack, unpack
+from tracebench_workers.parcels import pack
 from tracebench_workers.refusing import refuse_what_stays
-from tracebench_workers.shared import Ground, NotSharedError
+from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket
 
 log = logging.getLogger(__name__)
@@ -40,20 +39,13 @@ CLOSING = 60.0
 """Seconds that workers may take to end their jobs when the run ends, beyond the jobs' grace."""
 KILL = 2.0
 """Seconds that a worker may take from the end of a job's grace until nothing of it is left."""
-DISKS = 16
-"""Jobs whose files are put on the disk at the same time: it takes many writes in the time of one."""
 MOST_AT_ONCE = 256
 """Words that are heard in one go, before jobs are ordered again."""
-ENDS = ("done", "trained", "timeout", "cancelled", "lost", "died")
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerEnd:
-    """How a job's process ended; see `JobEnd`."""
-
-    order: JobOrder
-    exit: Literal["done", "timeout", "died", "cancelled", "lost", "trained"]
-    detail: str
+GATHERED = 4e-5
+"""Seconds that a word waits for others, times the jobs under way: seeing to several together costs less than to each by itself."""
+LONGEST_GATHERED = 0.01
+SHORTEST_GATHERED = 0.001
+"""Less is not waited for."""
 
 
 class Placement(Protocol):
@@ -93,7 +85,7 @@ class WorkersExecutor:
         self._ready: deque[WorkerEnd] = deque()
         self._kept = 0
         """Ends whose files are being put in place."""
-        self._files = ThreadPoolExecutor(DISKS, thread_name_prefix="files")
+        self._keeper = Keeper()
 
     def options(self, setting: ExecutorSetting) -> Serving:
         """Return the options of a run."""
@@ -160,9 +152,10 @@ class WorkersExecutor:
 
     def _fill(self, again: deque[JobOrder], orders: Iterator[JobOrder | None], setting: ExecutorSetting) -> bool:
         """Give orders to workers that are free; return whether there may be more."""
-        while self._active < setting.workers:
-            free = [s for s in self._stations if len(s.running) < s.slots and s.post is not None]
-            if not free and (self._active or again):
+        active = self._active
+        free = [s for s in self._stations if len(s.running) < s.slots and s.post is not None]
+        while active < setting.workers:
+            if not free and (active or again):
                 return True
             try:
                 order = again.popleft() if again else next(orders)
@@ -180,7 +173,11 @@ class WorkersExecutor:
                 again.append(order)
                 return True
             job_id = order.job.job_id
-            self._give(order, min(free, key=lambda s: (job_id not in s.trained, len(s.running) / s.slots)))
+            station = min(free, key=lambda s: (job_id not in s.trained, len(s.running) / s.slots))
+            self._give(order, station)
+            active += 1
+            if len(station.running) >= station.slots:
+                free.remove(station)
         return True
 
     def _give(self, order: JobOrder, station: Station) -> None:
@@ -209,18 +206,21 @@ class WorkersExecutor:
         """Hear what workers say for a moment, and count the silence of those that say nothing."""
         hub.wake()
         began = time.monotonic()
-        for told in _news(hub):
-            if isinstance(told, Future):
-                self._kept -= 1
-                self._ready.append(told.result())
+        taken: list[Taken] = []
+        for told in _news(hub, active=self._active):
+            if isinstance(told, Kept):
+                self._kept -= told.number
+                self._ready.extend(told.ends.result())
             elif told.what == "end":
-                self._take(hub, told)
+                taken += filter(None, [self._take(hub, told)])
             else:
                 self._hear(hub, told)
+        self._kept += len(taken)
+        self._keeper.keep(taken, ground=self._ground, tell=hub.told.put)
         passed = min(time.monotonic() - began, TICK)
         for station in [*self._stations]:
             station.silence += passed
-            if station.silence > patience(self._options.lease, station):
+            if station.silence > self._options.lease and station.silence > patience(self._options.lease, station):
                 self._lose(hub, station, f"worker {station.name} has not said a word for {self._options.lease:g} s")
         if self._placed is not None:
             for session in self._placed.look():
@@ -235,44 +235,21 @@ class WorkersExecutor:
         else:
             self._lose(hub, station, f"worker {station.name} has left: {words['left']}")
 
-    def _take(self, hub: Hub, told: Told) -> None:
-        """Take an end, once, and begin to keep its files; one of what that worker has not is late, and refused."""
+    def _take(self, hub: Hub, told: Told) -> Taken | None:
+        """Take an end, once; one of what that worker has not is late, and refused."""
         station = told.station
         number = told.words["end"]
         given = station.running.pop(number, None) if not station.is_gone and isinstance(number, int) else None
         hub.acknowledge(station, number)
         if given is None:
             log.warning("worker %s tells an end that is late, or was told already: it is left out", station.name)
-            return
+            return None
         station.cancelled.discard(number)
         if told.body and given.order.phase == "train":
             station.trained.add(given.order.job.job_id)
         if self._placed is not None:
             self._placed.is_well()
-        self._kept += 1
-        self._files.submit(self._kept_end, told, given.order).add_done_callback(hub.told.put)
-
-    def _kept_end(self, told: Told, order: JobOrder) -> WorkerEnd:
-        """Keep the files of a job that has ended; several threads do, because each waits for the disk."""
-        name = told.station.name
-        exit_: Any = told.words.get("exit")
-        detail = str(told.words.get("detail", ""))
-        if exit_ not in ENDS:
-            exit_, detail = "lost", f"worker {name} tells an end that there is not: {exit_!r:.80}"
-        if exit_ != "lost":
-            try:
-                if told.station.shares and self._ground is not None:
-                    self._ground.take(told.station.session, order.job.job_id)
-                else:
-                    unpack(told.body, RunLayout(Path(order.run_dir)).jobs, only=order.job.job_id)
-            except (ParcelError, NotSharedError) as err:
-                exit_, detail = "lost", f"its files did not arrive whole: {err}"
-            except OSError as err:
-                raise TraceBenchError(
-                    f"The files of job `{order.job.job_id}` cannot be kept here: {err.strerror or err}.",
-                    hint=f"df -h {quoted(order.run_dir)}",
-                ) from err
-        return WorkerEnd(order, exit_, detail)
+        return Taken(told, given.order)
 
     def _lose(self, hub: Hub, station: Station, why: str) -> None:
         log.warning("%s, and its %d jobs are lost", why, len(station.running))
@@ -372,10 +349,13 @@ def _tell_where(ticket: Ticket, path: Path) -> None:
     log.warning("workers may join at %s: trace-bench worker --ticket %s", where, path)
 
 
-def _news(hub: Hub) -> Iterator[Told | Future[WorkerEnd]]:
+def _news(hub: Hub, *, active: int) -> Iterator[Told | Kept]:
     """Yield what is told within a moment, and what waits by then: words of workers, and ends whose files are kept."""
     try:
-        yield hub.told.get(timeout=TICK)
+        first = hub.told.get(timeout=TICK)
+        if (moment := min(GATHERED * active, LONGEST_GATHERED)) >= SHORTEST_GATHERED:
+            time.sleep(moment)
+        yield first
         for _ in range(MOST_AT_ONCE):
             yield hub.told.get_nowait()
     except queue.Empty:

@@ -11,16 +11,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tracebench_core.specs import JobOrder
 from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Ear, Message, Post, Streams, pump, send
 from tracebench_workers.options import EVERYWHERE, Serving, unheard
 from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, new_token, serving
+
+if TYPE_CHECKING:
+    from tracebench_workers.keeping import Kept
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +91,7 @@ class Hub:
         Raises:
             UsageError: when the address cannot be had.
         """
-        self.told: queue.SimpleQueue[Told | Future[Any]] = queue.SimpleQueue()
+        self.told: queue.SimpleQueue[Told | Kept] = queue.SimpleQueue()
         """What the run's own thread is to hear; whoever works for it beside it may put here what has come of that."""
         self.gateway: tuple[str, int] | None = None
         """The run's gateway; workers reach nothing else through here."""

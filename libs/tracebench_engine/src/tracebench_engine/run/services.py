@@ -77,8 +77,8 @@ class RunServices:
         self._plan = plan
         self._own_secret = secrets.token_hex(16)  # what dies with the runner may pass for measurements
         self._reuse = reuse
-        self._host = host
-        self._layout = layout
+        self._host, self._layout = host, layout
+        self._run_dir = str(layout.path.resolve())
         self._root = root
         self._environ = without_secrets(environ, *llm_configs(plan.config).values()) | {HOME: str(Path.cwd())}
         self._stack = ExitStack()
@@ -135,7 +135,7 @@ class RunServices:
         plugins = self._host.offerers(self._users()) | {id_.partition(":")[0] for id_ in self._plan.tasks}
         plugins |= {plugin for id_, _ in used if is_file_plugin(plugin := id_.rpartition(":")[0])}
         return ExecutorSetting(
-            run_dir=str(self._layout.path.resolve()),
+            run_dir=self._run_dir,
             workers=config.max_workers,
             environ=self._environ,
             preload=tuple(dict.fromkeys([*self._own_modules(), *modules])),
@@ -178,7 +178,7 @@ class RunServices:
         self._deaths_at_start[job.job_id] = self._deaths(job, dying=False)
         order = JobOrder(
             job=job,
-            run_dir=str(self._layout.path.resolve()),
+            run_dir=self._run_dir,
             access=access.for_training().model_dump(mode="json") if access else None,
             salts={split: salt for split, salt in salts.items() if split != "test"},
             sealed=Sealed(

@@ -41,6 +41,8 @@ class Trainings:
         is_lost = end.exit in {"died", "timeout"} or (
             end.exit == "done" and not self._layout.job(job_id).results.exists()
         )
+        if end.order.phase == "score" and end.exit == "done" and not is_lost:
+            self._known.pop(job_id, None)  # nothing of it is tried again, and a run may have 100,000
         if end.order.phase != "score" or not is_lost or job_id not in self._known:
             return False
         self._scorings[job_id] += 1

@@ -86,7 +86,8 @@ class Breaks:
 
     def must_wait(self, job_id: str, underway: Collection[str]) -> bool:
         """Say whether a job is not begun beside what is under way: on its last chance a job runs alone, so that no other breaks it."""
-        return any(self._counts[other] >= MOST_BREAKS for other in ([job_id, *underway] if underway else ()))
+        is_asked = bool(underway and self._counts)  # a run may have hundreds under way
+        return is_asked and any(self._counts[other] >= MOST_BREAKS for other in [job_id, *underway])
 
     def give_up(self, end: JobEnd, trainings: Trainings) -> Spoilt:
         """Return the end of a job under which something broke each time: it is `unscored` if its training is sealed, else `failed`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, get_args
 
 from tracebench_core.specs import AXES as BUDGET_AXES
@@ -131,6 +131,13 @@ def make_row(job: JobSpec, result: JobResult, *, group: GroupKey, run_id: str, t
         isolation=_isolation(result),
         gain=result.gain,
     )
+
+
+def sharing(row: Row, share: Callable[[Any], Any]) -> Row:
+    """Return a row of the values that `share` gives for its own: those in which jobs mostly are alike are held once."""
+    alike = (row.rest, row.proposals, row.by_status, row.usage)
+    rest, proposals, by_status, usage = map(share, alike)
+    return replace(row, rest=rest, proposals=proposals, by_status=by_status, usage=usage)
 
 
 def group_of(job: JobSpec) -> GroupKey:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult, JobSpec
@@ -19,7 +20,7 @@ from tracebench_runs.meta.salt_files import read_salts
 from tracebench_runs.results.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
 from tracebench_runs.results.leaderboard import standings
 from tracebench_runs.results.results import read_result
-from tracebench_runs.results.rows import COLUMNS, GroupKey, Row, group_of, make_row
+from tracebench_runs.results.rows import COLUMNS, GroupKey, Row, group_of, make_row, sharing
 from tracebench_runs.results.summary import RunEnd, summary_bytes
 from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage import files
@@ -31,6 +32,10 @@ INTERVAL = 1.0
 """Seconds between two rewrites while the run is under way, at the least."""
 SHARE = 0.05
 """Part of the time that rewriting may take; with many jobs it is this that sets the interval."""
+MOST_SHARED = 4096
+"""Values that rows have in common, at most."""
+PIECE = 1 << 18
+"""Bytes of a table that are held at once while it is written, about."""
 
 
 class TableWriter:
@@ -55,6 +60,7 @@ class TableWriter:
         self._run_id = layout.run_id
         self._rows: dict[str, Row] = {}
         self._groups: dict[GroupKey, GroupKey] = {}
+        self._shared: dict[Any, Any] = {}
         self._next_write = float("-inf")
         self._is_stale = True
         self._unread: Iterator[tuple[JobSpec, GroupKey]] = iter(())
@@ -95,6 +101,9 @@ class TableWriter:
 
     def render(self, end: RunEnd) -> dict[Path, bytes]:
         """Return the content of every table as it would be written now."""
+        return {path: b"".join(pieces) for path, pieces in self._pieces(end).items()}
+
+    def _pieces(self, end: RunEnd) -> dict[Path, Iterable[bytes]]:
         self._read()
         self._ledger.read()
         found = (self._rows[job_id] for job_id in ids_of(self._jobs) if job_id in self._rows)
@@ -102,16 +111,18 @@ class TableWriter:
         board = [standing.line() for standing in standings(rows)]
         layout = self._layout
         return {
-            layout.results_csv: _whole(header(COLUMNS), (row.csv for row in rows)),
-            layout.leaderboard_csv: b"".join([header(LEADERBOARD_COLUMNS), *board]),
-            layout.summary: summary_bytes(
-                rows,
-                run_id=self._run_id,
-                jobs=len(self._jobs),
-                end=end,
-                spent=spent_of(self._ledger),
-                salts=None if readers(layout.path) else read_salts(layout.salts),
-            ),
+            layout.results_csv: _together(header(COLUMNS), (row.csv for row in rows)),
+            layout.leaderboard_csv: [b"".join([header(LEADERBOARD_COLUMNS), *board])],
+            layout.summary: [
+                summary_bytes(
+                    rows,
+                    run_id=self._run_id,
+                    jobs=len(self._jobs),
+                    end=end,
+                    spent=spent_of(self._ledger),
+                    salts=None if readers(layout.path) else read_salts(layout.salts),
+                )
+            ],
         }
 
     def complete(self) -> None:
@@ -128,6 +139,7 @@ class TableWriter:
     def forget(self) -> None:
         """Let go of the rows: a run may have 100,000, and what comes after its tables needs memory, too."""
         self._rows.clear()
+        self._shared.clear()
         self._unread, self._is_read = iter(()), True
 
     def _read(self, until: float = math.inf) -> None:
@@ -152,21 +164,31 @@ class TableWriter:
     def _add(self, job: JobSpec, result: JobResult, group: GroupKey) -> None:
         tb = f"jobs/{job.job_id}/tb" if self._layout.job(job.job_id).tensorboard.is_dir() else ""
         group = self._groups.setdefault(group, group)  # one key for all seeds: a run may have 100,000 rows
-        self._rows[job.job_id] = make_row(job, result, group=group, run_id=self._run_id, tb_logdir=tb)
+        row = make_row(job, result, group=group, run_id=self._run_id, tb_logdir=tb)
+        self._rows[job.job_id] = sharing(row, self._share)
         self._is_stale = True
 
+    def _share(self, value: Any) -> Any:
+        """Return an equal value that another row has, else this one."""
+        return (
+            self._shared.setdefault(value, value) if len(self._shared) < MOST_SHARED else self._shared.get(value, value)
+        )
+
     def _write(self, end: RunEnd, *, durable: bool) -> None:
-        for path, content in self.render(end).items():
-            files.write_whole(path, content, durable=durable)
+        for path, pieces in self._pieces(end).items():
+            files.write_whole(path, pieces, durable=durable)
         self._is_stale = False
 
 
-def _whole(first: bytes, lines: Iterable[bytes]) -> bytes:
-    """Join lines without holding each by itself: a run may have 100,000."""
+def _together(first: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines, many at a time, without holding all of them: a run may have 100,000."""
     text = bytearray(first)
     for line in lines:
         text += line
-    return bytes(text)
+        if len(text) >= PIECE:
+            yield bytes(text)
+            text.clear()
+    yield bytes(text)
 
 
 def header(columns: Iterable[str]) -> bytes:

@@ -69,7 +69,8 @@ class FileSystem:
             for path in paths:
                 _sync_path(path)
         else:
-            list(self._flushers.map(_sync_path, paths))
+            at_once = min(len(paths), FLUSHES_AT_ONCE)
+            list(self._flushers.map(_sync_paths, (paths[first::at_once] for first in range(at_once))))
 
     @cached_property
     def _flushers(self) -> ThreadPoolExecutor:
@@ -82,6 +83,11 @@ def _sync_path(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _sync_paths(paths: Sequence[Path]) -> None:
+    for path in paths:
+        _sync_path(path)
 
 
 _system = FileSystem()
