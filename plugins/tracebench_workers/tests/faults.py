@@ -26,29 +26,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from plugins.tracebench_workers.tests.laws import TRAINER, begun, demand, ends
 from plugins.tracebench_workers.tests.proxy import Proxy
 from plugins.tracebench_workers.tests.world import World, is_there
 
 JOBS = 14
-CALLS = 4
-"""Of a model, of one attempt at a job, at most."""
 PATIENCE = 1200.0
 """Seconds for what takes a few, on a machine that may have any load."""
-TRAINER = """
-import os, time
-from pathlib import Path
-class Asks:
-    def __init__(self, settings): ...
-    def train(self, problem):
-        with open(Path(__file__).parent / "begun", "a") as log:
-            log.write(f"{problem.seed} {os.getpid()}\\n")
-        print(os.urandom(1 << 19).hex())
-        for step in range(6):
-            problem.evaluate(problem.initial)
-            if step < 4:
-                problem.complete([{"role": "user", "content": f"{problem.seed} {step} " + "word " * 300}])
-            time.sleep(0.6)
-"""
 CONFIG = """
 run_id: r
 tasks: [internal:numeric_param]
@@ -107,9 +91,9 @@ class Round:
 
     def befall(self) -> None:
         """Do one thing at a moment of its own; go on with a run that it ended."""
-        begun = self._begun()
+        before = self._begun()
         until = time.monotonic() + 120
-        while self.run.poll() is None and self._begun() == begun and time.monotonic() < until:
+        while self.run.poll() is None and self._begun() == before and time.monotonic() < until:
             self._keep_three()
             time.sleep(0.1)
         time.sleep(self.chance.uniform(0.0, 2.0))
@@ -159,32 +143,8 @@ class Round:
         self.proxy.close()
         self.world.close()
 
-    def ends(self) -> Counter[str]:
-        """Return how often the journals declare each job finished."""
-        lines = [line for path in self.run_dir.glob("journal-*.jsonl") for line in path.read_bytes().splitlines()]
-        records = []
-        for line in lines:
-            with suppress(ValueError):
-                records.append(json.loads(line))
-        return Counter(r["job"] for r in records if r.get("kind") == "job_finished")
-
     def _hold_laws(self) -> None:
-        ends = self.ends()
-        assert len(ends) == JOBS, ends
-        assert set(ends.values()) == {1}, f"a job ended twice: {ends}"
-        results = [json.loads(path.read_text()) for path in self.run_dir.glob("jobs/*/results.json")]
-        assert [r["status"] for r in results] == ["ok"] * JOBS, Counter(r["status"] for r in results)
-        again = sum(told.count("is run again") for told in self.told)
-        begun = (self.world.folder / "begun").read_text().split("\n")
-        starts = Counter(line.split()[0] for line in begun if line)
         stops = sum(what in {"runner", "cancel"} or what.startswith("rc") for what in self.befell)
-        assert sum(starts.values()) - len(starts) <= again + stops * 3, f"started again without a word: {starts}"
-        told = json.loads((self.run_dir / "summary.json").read_text())
-        calls = told["spent"]["total"]["llm_calls"] - told["usage"]["total"]["llm_calls"]
-        assert 0 <= calls <= CALLS * (again + stops * 3), f"{calls} calls are paid for again without a word"
-        assert calls == 0 or any(self.run_dir.glob("attempts/*")) or again or stops, "what was paid again is not kept"
-        checked = self.world.asked("fsck", "runs/r")
-        assert checked.returncode == 0, checked.stdout
         for worker in self.workers:
             if worker.pid not in self.frozen:
                 with suppress(subprocess.TimeoutExpired):
@@ -194,15 +154,12 @@ class Round:
         until = time.monotonic() + 60
         while (left := self._left()) and time.monotonic() < until:
             time.sleep(0.2)
-        assert not left, f"processes are left: {left}"
-        assert not (self.run_dir / "incoming").exists() or not any((self.run_dir / "incoming").iterdir()), (
-            "files are left"
-        )
+        assert not left, f"processes are left: {[*map(_told_of, left)]}"
+        demand(self.world, jobs=JOBS, told=self.told, stops=stops)
 
     def _left(self) -> list[int]:
         """Return what runs yet of the jobs and workers, but for those whose node is gone."""
-        begun = [line for line in (self.world.folder / "begun").read_text().split("\n") if line]
-        jobs = {int(line.split()[1]) for line in begun}
+        jobs = {pid for _, pid in begun(self.world.folder)}
         marked = {pid for number in range(len(self.workers)) for pid in self._tree(f"w{number}")}
         return [pid for pid in (jobs | marked) - self.frozen if is_there(pid)]
 
@@ -232,8 +189,7 @@ class Round:
             self.befell[-1] = "no call came"
 
     def _begun(self) -> int:
-        log = self.world.folder / "begun"
-        return len(log.read_text().split("\n")) + sum(self.ends().values()) if log.exists() else 0
+        return len(begun(self.world.folder)) + sum(ends(self.run_dir).values())
 
     def _started(self, *words: str) -> subprocess.Popen[str]:
         return self.world.start(*words)
@@ -248,9 +204,11 @@ class Round:
         if what == "worker":
             victim.kill()
             return
-        pids = {victim.pid} if what == "stop" else self._tree(f"w{self.workers.index(victim)}")
-        for pid in pids:
-            self._signal(pid, signal.SIGSTOP)
+        pids: set[int] = set()
+        while new := ({victim.pid} if what == "stop" else self._tree(f"w{self.workers.index(victim)}")) - pids:
+            for pid in new:  # one of them may just have begun another
+                self._signal(pid, signal.SIGSTOP)
+            pids |= new
         if what == "node gone":
             self.frozen |= pids
             return
@@ -280,11 +238,24 @@ class Round:
         for worker in self.workers:
             if worker.pid not in self.frozen:
                 worker.wait(PATIENCE)
-        finished = self.ends()
+        finished = ends(self.run_dir)
         self.executor = self.chance.choice(("workers", "workers", "local"))
         (self.world.folder / "ticket").unlink(missing_ok=True)
         self.run = self._started("resume", "runs/r", "--executor", self.executor)
         self.befell.append(f"resumed by {self.executor}, {len(finished)} finished")
+
+
+def _told_of(pid: int) -> str:
+    """Return in words what a process is, what state it and its parent are in, and of which worker it is."""
+    found = f"{pid}"
+    with suppress(OSError, IndexError):
+        place = Path(f"/proc/{pid}")
+        state, parent = (place / "stat").read_text().rpartition(")")[2].split()[:2]
+        above = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[0]
+        words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:80]
+        marks = [each for each in (place / "environ").read_bytes().split(b"\0") if each.startswith(MARK.encode())]
+        found += f" {state}, its parent {parent} {above}, {words!r}, {[mark.decode() for mark in marks]}"
+    return found
 
 
 def table(logs: Sequence[Path]) -> str:
