@@ -38,10 +38,9 @@ WHOLE = (
     "tests/architecture",
 )
 """Where unit tests and tests of whole processes are."""
-DECLARED = (
-    "tests/architecture/test_kept.py::test_what_is_kept_stays[declared]",
-    "tests/architecture/test_public_face.py::test_no_public_name_goes_or_changes_unnoticed",
-)
+KEPT = "tests/architecture/test_kept.py"
+"""Tests of what is kept as text: they reach so much that every mutant is tried on them, unless a record says that they do not reach it."""
+DECLARED = (KEPT, "tests/architecture/test_public_face.py::test_no_public_name_goes_or_changes_unnoticed")
 """Tests of what modules declare: no mark sees what they compare, so they are tried on each mutant of a line outside of functions."""
 MOST, SECONDS = 40, 5.0
 """Unit tests that a mutant is tried on first: of files that name its module, then the quickest, while they take no longer together."""
@@ -179,8 +178,8 @@ class Bench:
         later = [*in_turn([test for test in found if test not in first])]
         close = self._close.tests(mutant.module, source, mutant.line)
         files = {test.name for test in first}
-        if runs_at_import(source, mutant.line):
-            later = [*(Test(test, UNKNOWN) for test in DECLARED), *later]
+        static = DECLARED if runs_at_import(source, mutant.line) else () if self._reach.has(KEPT) else (KEPT,)
+        later = [*(Test(test, UNKNOWN) for test in static), *later]
         later += [Test(test, UNKNOWN) for test in close if test.partition("::")[0] not in files][:CLOSEST]
         known = self._outcomes.find(mutant)
         tried = [] if known is None else known.tests

@@ -83,7 +83,7 @@ def _number(value: float, rng: random.Random, *, low: float | None = None, high:
         moved = float(f"{value + rng.gauss(0, 1) * reach:.6g}")
     moved = moved if low is None else max(moved, low)
     moved = moved if high is None else min(moved, high)
-    return int(moved) if isinstance(value, int) else moved
+    return int(moved) if isinstance(value, int) else float(moved)
 
 
 def _code(source: str, rng: random.Random) -> str:
