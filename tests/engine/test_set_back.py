@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from tests.whole import one_in
@@ -31,6 +31,7 @@ from pydantic import BaseModel
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import *
 from tracebench_engine.job import scoring
+from tracebench_engine.run.local import worker
 from tracebench_runs.events import ranking
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -93,6 +94,107 @@ def options(fd):
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 1))
 def limit(): resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
 
+libc.mmap.restype = libc.sbrk.restype = libc.aligned_alloc.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.madvise.argtypes = libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.sbrk.argtypes = [ctypes.c_long]
+PAGE = 4096
+
+def done(result):
+    assert result in (0, None), os.strerror(ctypes.get_errno())
+def mapped(size, prot, flags, fd=-1):
+    found = libc.mmap(None, size, prot, flags, fd, 0)
+    assert found != 2**64 - 1, os.strerror(ctypes.get_errno())
+    return found
+def of_file():
+    with open(__file__ + ".table", "w+b") as file:
+        file.write(b"f" * 4 * PAGE)
+        file.flush()
+        return mapped(4 * PAGE, 3, mmap.MAP_PRIVATE, file.fileno())
+TABLE = of_file()
+ctypes.memset(TABLE, ord("w"), PAGE)
+FULL = bytearray(b"y") * (8 * PAGE)
+ALONE = mapped(PAGE, 7, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+try: FORGETFUL = mapped(PAGE, 3, 8 | mmap.MAP_ANONYMOUS)
+except AssertionError: FORGETFUL = 0
+GENERATOR = random.Random()
+os.register_at_fork(after_in_child=GENERATOR.seed)
+
+def flags(at):
+    found = open("/proc/self/smaps").read().split(f"{at:x}-")[1]
+    return found[found.index("VmFlags:"):].splitlines()[0].split()[1:]
+def give_up_and_read(at, size=PAGE):
+    done(libc.madvise(at, size, 4))
+    return ctypes.string_at(at, size)
+def touch(at): return ctypes.string_at(at, 1)
+class Stack(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+def swap_stack():
+    own = Stack(inside(LARGE), 0, 1 << 16)
+    done(libc.sigaltstack(ctypes.byref(own), None))
+def has_stack():
+    found = Stack()
+    done(libc.sigaltstack(None, ctypes.byref(found)))
+    return found.flags != 2
+def is_locked():
+    at = mapped(PAGE, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return "lo" in flags(at)
+def dispatch():
+    done(libc.prctl(59, 1, 0, ctypes.c_size_t(2**64 - 1), ctypes.c_char_p(b"\0")))
+def unregister():
+    area = ctypes.c_size_t()
+    done(libc.syscall(158, 0x1003, ctypes.byref(area)))
+    offset = ctypes.c_ssize_t.in_dll(libc, "__rseq_offset").value
+    done(libc.syscall(334, ctypes.c_size_t(area.value + offset), 32, 1, 0x53053053))
+class Late:
+    def __init__(self, act): self.act, self.size, self.pack_, self.unpack = act, worker.CODE.size, worker.CODE.pack, worker.CODE.unpack
+    def pack(self, *values):
+        self.act()
+        return self.pack_(*values)
+def at_the_end(act): worker.CODE = Late(act)
+def below_nobody(act):
+    middle = os.fork()
+    if middle == 0:
+        os.setsid()
+        if os.fork() == 0:
+            act()
+        os._exit(0)
+    os.waitpid(middle, 0)
+def write_to(pid, at):
+    value = struct.pack("d", 99.0)
+    here = struct.pack("QQ", ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value, 8)
+    until = time.monotonic() + 60
+    while libc.process_vm_writev(pid, here, 1, struct.pack("QQ", at, 8), 1, 0) == 8 and time.monotonic() < until: pass
+def write_from_nowhere():
+    pid, at = os.getpid(), id(COUNTS["score"]) + 16
+    done(libc.prctl(36, 0, 0, 0, 0))
+    at_the_end(lambda: below_nobody(lambda: write_to(pid, at)) or time.sleep(0.1))
+def many():
+    at = mapped(30000 * PAGE, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for n in range(0, 30000, 2): done(libc.mprotect(at + n * PAGE, PAGE, 1))
+def ring(flags=0, sizes=b""):
+    wanted = bytearray(120)
+    struct.pack_into("I", wanted, 8, flags)
+    if flags:
+        memory = [mapped(PAGE, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(2)]
+        struct.pack_into("Q", wanted, 72, memory[0])
+        struct.pack_into("Q", wanted, 112, memory[1])
+    found = libc.syscall(425, 4, (ctypes.c_char * 120).from_buffer(wanted))
+    assert found >= 0, os.strerror(ctypes.get_errno())
+def seal(at): done(libc.syscall(462, ctypes.c_void_p(at), PAGE, 0))
+def lock_output():
+    for fd in descriptors():
+        if leads(fd).endswith("template.log"): fcntl.lockf(int(fd), fcntl.LOCK_EX)
+def confine():
+    rule = struct.pack("QQQ", 1 << 11, 0, 0)
+    fd = libc.syscall(444, rule, 24, 0)
+    assert fd >= 0
+    done(libc.syscall(446, fd, 0))
+    os.close(fd)
+def peak():
+    len(bytearray(b"z") * (400 << 20))
+def highest(whose): return resource.getrusage(whose).ru_maxrss
+
 KINDS = {
     "module": (lambda: setattr(json, "left", 1), lambda: hasattr(json, "left")),
     "own-global": (lambda: KEPT.append(1), lambda: bool(KEPT)),
@@ -141,6 +243,30 @@ KINDS = {
     "slow": (lambda: time.sleep(0.02), lambda: False),
     "lies": (lie, lambda: False),
     "lies-from-below": (lie_from_below, lambda: False),
+    "table": (lambda: ctypes.memset(TABLE + PAGE, 0, PAGE), lambda: ctypes.string_at(TABLE + PAGE, PAGE) != b"f" * PAGE),
+    "table-read-anew": (lambda: give_up_and_read(TABLE), lambda: touch(TABLE) != b"w"),
+    "read-anew": (lambda: give_up_and_read(inside(FULL)), lambda: FULL.count(b"y") != len(FULL)),
+    "guarded": (lambda: done(libc.madvise(text_page(), PAGE, 102)), lambda: not touch(text_page())),
+    "unforked": (lambda: done(libc.madvise(TABLE, 4 * PAGE, 10)), lambda: "dc" in flags(TABLE)),
+    "wiped": (lambda: done(libc.madvise(ALONE, PAGE, 18)), lambda: "wf" in flags(ALONE)),
+    "forgetful": (lambda: FORGETFUL and ctypes.memset(FORGETFUL, 1, PAGE), lambda: bool(FORGETFUL) and touch(FORGETFUL) != b"\0"),
+    "other-stack": (swap_stack, has_stack),
+    "locked-later": (lambda: done(libc.mlockall(2)), is_locked),
+    "break": (lambda: libc.sbrk(100), lambda: bool(libc.sbrk(0) & 4095)),
+    "peak": (peak, lambda: highest(resource.RUSAGE_SELF) > 300_000),
+    "waited": (lambda: subprocess.run(["true"]), lambda: highest(resource.RUSAGE_CHILDREN) > 0),
+    "mdwe": (lambda: done(libc.prctl(65, 1, 0, 0, 0)), lambda: libc.prctl(66, 0, 0, 0, 0) == 1),
+    "slack": (lambda: done(libc.prctl(29, 77777, 0, 0, 0)), lambda: libc.prctl(30, 0, 0, 0, 0) == 77777),
+    "dispatch": (dispatch, lambda: False),
+    "unregistered": (unregister, lambda: False),
+    "last-moment": (lambda: at_the_end(lambda: signal.setitimer(signal.ITIMER_REAL, TURN * 0.0002)), lambda: False),
+    "from-nowhere": (write_from_nowhere, lambda: COUNTS["score"] != 0.0),
+    "many": (many, lambda: False),
+    "ring": (ring, lambda: False),
+    "hidden-ring": (lambda: ring(3 << 14), lambda: False),
+    "sealed": (lambda: seal(mapped(PAGE, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)), lambda: False),
+    "locks": (lock_output, lambda: False),
+    "confined": (confine, lambda: False),
 }
 
 class Litter:
@@ -156,7 +282,7 @@ class Litter:
             with open(self.options["notes"], "a") as notes:
                 global TURN
                 TURN = len(Path(self.options["notes"]).read_text().splitlines())
-                notes.write(json.dumps([os.getpid(), bool(is_seen()), random.random()]) + "\n")
+                notes.write(json.dumps([os.getpid(), bool(is_seen()), random.random(), GENERATOR.random()]) + "\n")
             leave()
         return Feedback(score=output + COUNTS["score"])
 
@@ -166,6 +292,16 @@ def build(**options): return Litter(options)
 def tracebench_tasks():
     return [TaskSpec(name="it", loader="fake_litter:build", options="fake_litter:Options", title="it")]
 """
+
+
+class Note(NamedTuple):
+    """What a job notes: its process, whether it sees what an earlier one left, and a number of either generator."""
+
+    pid: int
+    is_seen: bool
+    drawn: float
+    drawn_elsewhere: float
+
 
 KINDS = [
     *(
@@ -184,9 +320,18 @@ KINDS = [
     *("environment", "collector", "mapped", "heap", "freed", "text", "stack", "folder", "mask", "handler", "ignored"),
     *("blocked", "timer", "thread", "process", "file", "replaced", "waiting", "closed", "limit", "nice", "name"),
     *("processors", "rights", "options", "shut", "signalled", "shared", "lies", "lies-from-below"),
+    *("table", "table-read-anew", "read-anew", "guarded", "unforked", "wiped", "forgetful", "other-stack"),
+    *("locked-later", "break", "peak", "waited", "mdwe", "slack", "dispatch", "unregistered", "last-moment"),
+    *("from-nowhere", "many", "ring", "hidden-ring", "sealed", "locks", "confined"),
 ]
-MEMORY = {*KINDS[: KINDS.index("freed")], "folder", "file", "timer"}
+MEMORY = {
+    *KINDS[: KINDS.index("freed")],
+    *("folder", "file", "timer", "table", "read-anew", "unforked", "wiped", "forgetful", "other-stack", "locked-later"),
+    *("break", "peak"),
+}
 """What a process is set back from; after the others it is ended."""
+EITHER = {"stack", "lies", "lies-from-below", "last-moment", "from-nowhere", "shut"}
+"""What depends on the moment, or on how much is there already."""
 BROKEN = {"lies", "lies-from-below", "replaced", "closed", "shut"}
 """After these the job's own order cannot end well."""
 
@@ -212,7 +357,7 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
     (tmp_path / "site" / "this_is_litter.py").write_text("X = [1]\n")
     monkeypatch.setenv("NICE", str(os.nice(0)))
 
-    def run(kind: str, at: str = "t", **config: Any) -> tuple[api.RunSummary, list[tuple[int, bool, float]]]:
+    def run(kind: str, at: str = "t", **config: Any) -> tuple[api.RunSummary, list[Note]]:
         notes = tmp_path / NOTES
         notes.unlink(missing_ok=True)
         asked = {
@@ -225,7 +370,7 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
             **config,
         }
         summary = api.run(parse_config(asked), stream=io.StringIO())
-        return summary, [tuple(json.loads(line)) for line in notes.read_text().splitlines()]
+        return summary, [Note(*json.loads(line)) for line in notes.read_text().splitlines()]
 
     return run
 
@@ -236,8 +381,9 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
 def test_nothing_of_a_job_is_there_for_the_next(litter: Callable[..., Any], kind: str, at: str) -> None:
     summary, seen = litter(kind, at)
 
-    assert [is_seen for _, is_seen, _ in seen] == [False] * len(seen)
-    assert len({pid for pid, *_ in seen}) < len(seen) or kind not in MEMORY
+    assert [note.is_seen for note in seen] == [False] * len(seen)
+    assert len({note.drawn for note in seen}) == len({note.drawn_elsewhere for note in seen}) == len(seen)
+    assert (len({pid for pid, *_ in seen}) < len(seen)) == (kind in MEMORY) or kind in EITHER
     if kind not in BROKEN:
         results = api.load_run(summary.run_dir).results.values()
         assert {r.status for r in results} == {"ok"}
@@ -301,6 +447,6 @@ def test_no_process_that_waits_outlives_its_run(
     assert left == []
 
 
-def told_in(notes: Path) -> list[tuple[int, bool, float]]:
+def told_in(notes: Path) -> list[Note]:
     """Return what was noted so far."""
-    return [tuple(json.loads(line)) for line in notes.read_text().splitlines()[:-1]] if notes.exists() else []
+    return [Note(*json.loads(line)) for line in notes.read_text().splitlines()[:-1]] if notes.exists() else []

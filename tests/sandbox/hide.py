@@ -17,6 +17,14 @@ RULES = {
     "landlock": {"landlock_create_ruleset": _GONE},
     "seccomp": {"seccomp": _GONE, "prctl": seccomp._unless(0, (22,)).replace(seccomp._refuse(), seccomp._refuse(22))},
     "namespaces": {"unshare": seccomp._refuse()},
+    "debugging": {"ptrace": seccomp._refuse()},
+    "watching memory": {"userfaultfd": _GONE},
+    "watching memory by right": {"userfaultfd": seccomp._refuse()},
+    "written pages": {
+        "ioctl": seccomp._unless(1, (0xC0606610,)).replace(seccomp._refuse(), seccomp._refuse(errno.ENOTTY))
+    },
+    "reading of memory": {"process_vm_readv": seccomp._refuse()},
+    "writing of memory": {"process_vm_writev": seccomp._refuse()},
 }
 
 

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     )
     from tracebench_engine.api.running import BenchRunner as BenchRunner, resume as resume, run as run
     from tracebench_engine.builtin.hosting import open_host as open_host
-    from tracebench_engine.checks.doctor import Diagnosis as Diagnosis, diagnose as diagnose
+    from tracebench_engine.checks.doctor import Diagnosis as Diagnosis
     from tracebench_engine.checks.folders import try_folder as try_folder
     from tracebench_engine.checks.trial import Check as Check
     from tracebench_engine.config import load_config as load_config
     from tracebench_engine.door.program import Program as Program, run_program as run_program
     from tracebench_engine.matrix.plan import Plan as Plan
+    from tracebench_engine.run.local.attempt import diagnose as diagnose
     from tracebench_engine.run.rundir import glance_at_config as glance_at_config
     from tracebench_engine.run.runner import RunSummary as RunSummary
     from tracebench_runs.reading.reader import Run as Run

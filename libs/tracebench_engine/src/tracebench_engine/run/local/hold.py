@@ -1,6 +1,7 @@
 """Hold a child where it is, and set it back to where it was: its registers, read and written while it stands still.
 
-Sources: ptrace(2) `PTRACE_SEIZE`, `PTRACE_INTERRUPT`, `PTRACE_GETREGSET`; elf.h `NT_PRSTATUS`, `NT_PRFPREG`.
+Sources: ptrace(2) `PTRACE_SEIZE`, `PTRACE_INTERRUPT`, `PTRACE_GETREGSET`, `PTRACE_GET_RSEQ_CONFIGURATION`; elf.h `NT_PRSTATUS`,
+`NT_X86_XSTATE`; get_robust_list(2).
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ KILL_WITH_TRACER = 0x00100000
 """`PTRACE_O_EXITKILL`: who is held ends with who holds."""
 STOPPED_BY_US = 128
 """`PTRACE_EVENT_STOP`."""
-GENERAL, FLOATING = 1, 2
-"""Sets of registers. Of those of vectors none outlives a call of the kernel, by the ABI."""
-MOST_BYTES = 4096
+GET_SEQUENCES, GET_DISPATCH = 0x420F, 0x4211
+ROBUST_LIST = 274
+GENERAL, EXTENDED = 1, 0x202
+"""Sets of registers: the second holds all of vectors, their modes, and the rights of keys for memory."""
+MOST_BYTES = 1 << 14
 PATIENCE, PAUSE = 2.0, 0.00005
 """Seconds until a process must stand still, and between two looks."""
 
@@ -63,7 +66,7 @@ def held(pid: int) -> Iterator[None]:
 def registers(pid: int) -> tuple[bytes, ...]:
     """Return the registers of a held process."""
     found = []
-    for which in (GENERAL, FLOATING):
+    for which in (GENERAL, EXTENDED):
         room = ctypes.create_string_buffer(MOST_BYTES)
         buffer = _Buffer(ctypes.addressof(room), MOST_BYTES)
         _ask(GET_REGISTERS, pid, which, ctypes.addressof(buffer))
@@ -73,10 +76,26 @@ def registers(pid: int) -> tuple[bytes, ...]:
 
 def set_registers(pid: int, saved: tuple[bytes, ...]) -> None:
     """Set the registers of a held process; a call of the kernel in which they were read is made anew when it goes on."""
-    for which, content in zip((GENERAL, FLOATING), saved, strict=True):
+    for which, content in zip((GENERAL, EXTENDED), saved, strict=True):
         room = ctypes.create_string_buffer(content, len(content))
         buffer = _Buffer(ctypes.addressof(room), len(content))
         _ask(SET_REGISTERS, pid, which, ctypes.addressof(buffer))
+
+
+def registrations(pid: int) -> tuple[bytes, ...]:
+    """Return what a held process has told the kernel to write to, or to read, in its memory: of no use to anybody but who set it.
+
+    These are its area for restartable sequences, the byte that turns its calls of the kernel into signals, and its list of robust locks.
+    """
+    room = ctypes.create_string_buffer(64)
+    found = []
+    for request, size in ((GET_SEQUENCES, 24), (GET_DISPATCH, 32)):
+        ctypes.memset(room, 0, len(room))
+        _libc.ptrace(request, pid, size, ctypes.addressof(room))
+        found.append(room.raw)
+    head, length = ctypes.c_void_p(), ctypes.c_size_t()
+    _libc.syscall(ROBUST_LIST, pid, ctypes.byref(head), ctypes.byref(length))
+    return *found, b"%d" % (head.value or 0)
 
 
 def _ask(request: int, pid: int, address: int = 0, data: int = 0) -> None:

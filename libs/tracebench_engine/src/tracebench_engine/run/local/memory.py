@@ -2,12 +2,14 @@
 
 The kernel tells which pages were written (userfaultfd(2), `UFFD_FEATURE_WP_ASYNC`; `PAGEMAP_SCAN` of proc(5), Linux 6.7), so that
 only these are copied back. Every private mapping that is writable or holds pages of its own is watched; of all others it is looked up that
-none has pages of its own now. What was mapped since is named, and nothing of the moment leads to it.
+none has pages of its own now. What was mapped since is named, and nothing of the moment leads to it. Memory that the kernel may drop
+(`MAP_DROPPABLE`, where the C library keeps random bits) cannot be watched: it is emptied, as it is in a process that is forked.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import mmap
 import os
@@ -40,6 +42,8 @@ ANONYMOUS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 FAILED = (1 << 64) - 1
 VECTOR = struct.Struct("=QQ")
 """`iovec`: address and length."""
+DROPPABLE = b" dp"
+"""In `VmFlags` of `smaps`."""
 LAZY_NOTHING = b"LazyFree:              0 kB"
 Region = tuple[int, int, int]
 """Start, end, categories."""
@@ -62,6 +66,8 @@ class Mapping(NamedTuple):
     start: int
     end: int
     rights: str
+    number: int
+    """Of the file that is mapped, 0 where none is."""
     name: str
 
     @property
@@ -141,11 +147,13 @@ class Image:
         self._lazily_freed = _lazily_freed()
         self._own: Kept | None = None
         self._base: Kept | None = None
+        self._droppable: list[Region] = []
         self._map = os.open(f"/proc/{pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self._watch(watcher)
+            of_files = self._watch(watcher)
             self._lines = frozenset(_lines(pid))
-            self._present = self._regions(WATCHED, anyof=PRESENT | SWAPPED)
+            self._present = _joined([*self._regions(WATCHED, anyof=PRESENT | SWAPPED), *of_files])
+            self._held = self._own_watched()
             self._elsewhere = self._own_elsewhere()
             self._written: list[Region] = []
             self._copies: list[tuple[bytes, bytes]] = []
@@ -175,11 +183,11 @@ class Image:
             raise NotSetBackError(f"its memory is mapped otherwise: {gone[0].decode(errors='replace').strip()}")
         if any(mapping.is_shared for mapping in added):
             raise NotSetBackError("it shares memory")
-        present = self._regions(WATCHED, anyof=PRESENT | SWAPPED)
-        if present != self._present and not _holds(_joined(present), self._present):
+        present = self._own_watched()
+        if present != self._held and not _holds(present, self._held):
             raise NotSetBackError("pages of its memory were given up")
-        new = _joined(mapping[:3] for mapping in added)
-        if [region for region in self._own_elsewhere() if not _holds(new, [region])] != self._elsewhere:
+        self._empty_droppable()
+        if self._own_elsewhere((mapping.start, mapping.end, 0) for mapping in added) != self._elsewhere:
             raise NotSetBackError("memory was written that nobody may write")
         self._refuse_lazily_freed()
         written = self._regions(WATCHED | WRITTEN)
@@ -196,7 +204,9 @@ class Image:
             if LAZY_NOTHING not in kernel.read(f"/proc/{self._pid}/smaps_rollup"):
                 raise NotSetBackError("memory is given up lazily")
 
-    def _watch(self, watcher: int) -> None:
+    def _watch(self, watcher: int) -> list[Region]:
+        """Watch the process's memory; return the mappings of files in it, any page of which may be written first by an order."""
+        of_files: list[Region] = []
         try:
             fcntl.ioctl(watcher, API, bytearray(struct.pack("3Q", 0xAA, WATCHING, 0)))
             own = self._own_elsewhere()
@@ -208,7 +218,16 @@ class Image:
             is_own = any(start < mapping.end and end > mapping.start for start, end, _ in own)
             if mapping.rights[3] == "p" and mapping.name not in OF_THE_KERNEL and ("w" in mapping.rights or is_own):
                 request = struct.pack("4Q", mapping.start, mapping.end - mapping.start, 2, 0)
-                fcntl.ioctl(watcher, REGISTER, bytearray(request))
+                try:
+                    fcntl.ioctl(watcher, REGISTER, bytearray(request))
+                except OSError as err:
+                    if err.errno != errno.EINVAL or not _is_droppable(self._pid, mapping):
+                        raise NotSetBackError(f"its memory cannot be watched: {err.strerror}: {mapping.name}") from None
+                    self._droppable.append((mapping.start, mapping.end, 0))
+                    continue
+                if mapping.number:
+                    of_files.append((mapping.start, mapping.end, 0))
+        return of_files
 
     def _keep(self, base: Base) -> Kept:
         """Keep the content of every watched page: what differs from the base's."""
@@ -245,22 +264,43 @@ class Image:
     def _protect(self) -> None:
         self._regions(WATCHED | WRITTEN, flags=PROTECT)
 
-    def _own_elsewhere(self) -> list[Region]:
-        """Return the pages of its own that it has where nothing is watched."""
-        return self._regions(PRESENT, without=WATCHED | IN_FILE)
+    def _own_watched(self) -> list[Region]:
+        """Return the watched pages that are the process's own, rather than still those of a file."""
+        return _joined(self._regions(WATCHED, anyof=PRESENT | SWAPPED, without=IN_FILE))
 
-    def _regions(self, categories: int, *, anyof: int = 0, without: int = 0, flags: int = 0) -> list[Region]:
+    def _own_elsewhere(self, but: Iterable[Region] = ()) -> list[Region]:
+        """Return the pages of its own that it has where nothing is watched, swapped or not, and places that were made to fail."""
+        found = self._regions(0, anyof=PRESENT | SWAPPED, without=WATCHED | IN_FILE)
+        left_out = _joined([*but, *self._droppable])
+        return _joined(region for region in found if not _holds(left_out, [region]))
+
+    def _empty_droppable(self) -> None:
+        for start, end, _ in self._droppable:
+            pages = self._regions(0, anyof=PRESENT | SWAPPED, start=start, end=end)
+            for here, there in self._plan(pages):
+                _copy(_libc.process_vm_writev, self._pid, here, there)
+
+    def _regions(
+        self,
+        categories: int,
+        *,
+        anyof: int = 0,
+        without: int = 0,
+        flags: int = 0,
+        start: int = 0,
+        end: int = USER_SPACE,
+    ) -> list[Region]:
         """Return where the pages of these categories are: start, end, categories."""
         found: list[Region] = []
-        at = 0
-        while at < USER_SPACE:
+        at = start
+        while at < end:
             argument = bytearray(
                 struct.pack(
                     "12Q",
                     96,
                     flags,
                     at,
-                    USER_SPACE,
+                    end,
                     0,
                     _room_at,
                     REGIONS,
@@ -273,7 +313,7 @@ class Image:
             )
             count = fcntl.ioctl(self._map, SCAN, argument)
             found += struct.iter_unpack("3Q", _room[: count * 24])
-            at = USER_SPACE if count < REGIONS else struct.unpack_from("Q", argument, 32)[0]
+            at = end if count < REGIONS else struct.unpack_from("Q", argument, 32)[0]
         return found
 
 
@@ -306,15 +346,24 @@ def _mapping(line: bytes) -> Mapping:
     fields = line.split(None, 5)
     start, _, end = fields[0].partition(b"-")
     name = b"".join(fields[5:]).decode(errors="replace")
-    return Mapping(int(start, 16), int(end, 16), fields[1].decode(), name)
+    return Mapping(int(start, 16), int(end, 16), fields[1].decode(), int(fields[4]), name)
+
+
+def _is_droppable(pid: int, mapping: Mapping) -> bool:
+    told = kernel.read(f"/proc/{pid}/smaps").partition(b"%x-%x " % mapping[:2])[2]
+    at = told.find(b"VmFlags:")
+    return DROPPABLE in told[at : told.find(b"\n", at)]
 
 
 def _joined(ranges: Iterable[tuple[int, int, object]]) -> list[Region]:
-    """Return ranges of addresses, neighbours as one."""
+    """Return ranges of addresses in their order, those that touch as one."""
     found: list[Region] = []
-    for first, end, _ in ranges:
-        start = found.pop()[0] if found and found[-1][1] == first else first
-        found.append((start, end, 0))
+    for first, end, _ in sorted(ranges):
+        if found and found[-1][1] >= first:
+            start, before, _ = found.pop()
+            found.append((start, max(before, end), 0))
+        else:
+            found.append((first, end, 0))
     return found
 
 

@@ -152,6 +152,10 @@ class Template:
         order = JobOrder.model_validate_json(text)  # here, where its code is warm, rather than in every child
         return fork_child(lambda: self._run_child(order), close=self._close_mine)
 
+    def _kept(self) -> set[int]:
+        """Return the processes of jobs, and of those to come."""
+        return {child.pid for child in self._children.values()} | self._workers.idle
+
     def _close_mine(self) -> None:
         """In a forked process: close what is the template's."""
         self._wire.close()
@@ -187,9 +191,11 @@ class Template:
             code = kernel.reap(child.pid)
             kernel.kill_group(child.pid)
         else:
-            code = self._workers.give_back(child.worker, is_ended=bool(child.ended))
-        kept = {c.pid for c in self._children.values()} | self._workers.idle
-        if left := kernel.kill_children(keep=kept):
+            left = kernel.kill_children(
+                keep=self._kept() | {child.pid}
+            )  # who is set back has nobody beside who could reach it
+            code = self._workers.give_back(child.worker, is_ended=bool(child.ended or left))
+        if left := kernel.kill_children(keep=self._kept()):
             sys.stderr.write(f"of job {child.job_id} these processes were killed and do not end: {sorted(left)}\n")
         _remove_folder(child.workdir)
         end, detail = ending(code, asked=child.ended)

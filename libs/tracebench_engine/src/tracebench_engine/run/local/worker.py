@@ -2,16 +2,17 @@
 
 Its template forks it, keeps an image of it while it waits for its first order, and sets it back after each: memory and registers as
 they were, to the byte, and what the kernel holds of it compared. So nothing of an order is there for the next, whatever the order's code
-has done: the process differs from one that is forked anew by its number and its age. Where that cannot be had, it is ended, as it is
-after each order that did not end well.
+has done: the process differs from one that is forked anew by its number and its age. Then it gives up what came since, sets back what it
+alone can (see `inside`), and says so: no order is sent to who has not. Where that cannot be had, it is ended, as it is after each order
+that did not end well.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import random
 import resource
+import select
 import signal
 import socket
 import struct
@@ -24,24 +25,39 @@ from typing import NoReturn
 from tracebench_core.specs import JobOrder
 from tracebench_engine.job import kernel
 from tracebench_engine.run.local.forking import ASKED, flush
-from tracebench_engine.run.local.hold import NotSetBackError, held, registers, set_registers
+from tracebench_engine.run.local.hold import NotSetBackError, held, registers, registrations, set_registers
+from tracebench_engine.run.local.inside import Inside
 from tracebench_engine.run.local.memory import Base, Image, Mapping
-from tracebench_engine.run.local.standing import difference, standing
+from tracebench_engine.run.local.standing import NEEDED, active, difference, standing
 
+SWITCH = "TRACEBENCH_SET_BACK"
+"""The variable that turns all this off where it is 0."""
 ENOUGH = "enough orders"
 MOST_ORDERS = 1000
 """After which a process is forked anew: what no check knows adds up no further."""
+MOST_SECONDS = 10.0
+"""Of processors, after which it is forked anew as well: what it has used counts on from one order to the next."""
+MOST_GIVEN_UP = 1000
+"""Mappings, or files, that an order may leave; a socket takes 100 KB without anybody reading."""
 STACK = 1 << 20
 """Bytes of stack that a process has from the start, so that it grows in hardly any order."""
 PATIENCE = 5.0
 """Seconds that a process may take to its first wait."""
-USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+MACHINE, USERFAULTFD = "x86_64", 323
+"""Registers and numbers of calls are of this machine; on others each order has a fork of its own."""
 USER_MODE_ONLY = 1
 SO_PEEK_OFF = 42
+HEAP = "[heap]"
+SETTLED = b"settled"
+LONGEST_WORDS = 200
 HEADER = struct.Struct("=III")
 """How many ranges of memory and how many descriptors to give up, and how long the order is."""
 RANGE = struct.Struct("=QQ")
 CODE = DESCRIPTOR = struct.Struct("=i")
+CPU_TIME = 2
+"""Of a process's clock (`MAKE_PROCESS_CPUCLOCK` of the system's headers)."""
+LOWEST_PEAK = b"5"
+"""Written to `clear_refs`: the most memory that it ever had is what it has."""
 
 OPTIONS = (
     *(
@@ -69,7 +85,9 @@ class Worker:
         self.pid = pid
         self.socket = end
         self._its_end = its_end
-        self._orders = 0
+        self.orders = 0
+        """Those that it has run and was set back from."""
+        self._is_settled = True
         end.settimeout(PATIENCE)
         try:
             _, (watcher, *_), _, _ = socket.recv_fds(end, 1, 1)
@@ -81,8 +99,11 @@ class Worker:
             _wait_until_it_waits(pid)
             with held(pid):
                 self._registers = registers(pid)
+                self._registrations = registrations(pid)
                 self._image = Image(pid, watcher, base)
                 self._standing = standing(pid)
+                if lacking := NEEDED - self._standing.keys():
+                    raise NotSetBackError(f"the kernel does not tell of its {', '.join(sorted(lacking))}")
                 self._options = self._socket_options()
         except BaseException:
             os.close(watcher)
@@ -91,6 +112,26 @@ class Worker:
     def fileno(self) -> int:
         """Return the descriptor on which it tells of ends."""
         return self.socket.fileno()
+
+    def unsettled(self) -> str:
+        """Return why it has not given up what came since it was made; empty once it says that it has, for which it is waited for."""
+        if not self._is_settled:
+            poll = select.poll()
+            poll.register(self.socket, select.POLLIN)
+            if not poll.poll(1000 * PATIENCE):
+                return "it does not give up what came since"
+            try:
+                words = self.socket.recv(LONGEST_WORDS)
+            except OSError:
+                words = b""
+            if words != SETTLED:
+                return (
+                    f"left behind: {words.decode(errors='replace')}"
+                    if words
+                    else "it ended when it gave up what came since"
+                )
+            self._is_settled = True
+        return ""
 
     def take(self, order: bytes) -> bool:
         """Have it run an order; return whether it is there to take it."""
@@ -108,20 +149,25 @@ class Worker:
 
     def set_back(self) -> str:
         """Set it back to where it waited for its first order; return why that cannot be, and nothing where it was."""
-        self._orders += 1
-        if self._orders >= MOST_ORDERS:
-            return ENOUGH
+        self.orders += 1
         try:
+            if self.orders >= MOST_ORDERS or time.clock_gettime(~self.pid << 3 | CPU_TIME) >= MOST_SECONDS:
+                return ENOUGH
             with held(self.pid):
                 now = standing(self.pid)
                 opened = now["files"].keys() - self._standing["files"].keys()
-                for fd in opened:
-                    del now["files"][fd]
+                if at_work := active(now["files"].pop(fd) for fd in opened):
+                    raise NotSetBackError(f"left behind: {at_work}")
                 if left := difference(self._standing, now):
                     raise NotSetBackError(f"left behind: {left}")
+                if registrations(self.pid) != self._registrations:
+                    raise NotSetBackError("it has told the kernel of other places in its memory")
                 if not self._is_silent() or self._socket_options() != self._options:
                     raise NotSetBackError("it has told more than its end, or changed how it is spoken to")
                 added = self._image.set_back()
+                if max(len(added), len(opened)) > MOST_GIVEN_UP:
+                    raise NotSetBackError("it has left more than is given up")
+                Path(f"/proc/{self.pid}/clear_refs").write_bytes(LOWEST_PEAK)
                 set_registers(self.pid, self._registers)
             self._give_up(added, opened)
         except (NotSetBackError, OSError) as err:
@@ -142,10 +188,12 @@ class Worker:
 
     def _give_up(self, added: list[Mapping], opened: Collection[str]) -> None:
         """Have it, who is as it was, give up what memory was mapped and what files were opened since."""
-        if added or opened:
-            ranges = [RANGE.pack(m.start | (m.name == "[heap]"), m.end) for m in added]
-            files = [DESCRIPTOR.pack(int(fd)) for fd in opened]
-            self.socket.send(b"".join([HEADER.pack(len(ranges), len(files), 0), *ranges, *files]))
+        ranges = [RANGE.pack(m.start, m.end) for m in added if m.name != HEAP]
+        files = [DESCRIPTOR.pack(int(fd)) for fd in opened]
+        message = b"".join([HEADER.pack(len(ranges), len(files), 0), *ranges, *files])
+        self._is_settled = False
+        if self.socket.send(message) != len(message):
+            raise NotSetBackError("it does not read what it is told")
 
     def close(self, *, forget: bool = True) -> None:
         """Close what leads to it, and forget it where it was ended."""
@@ -155,9 +203,15 @@ class Worker:
         os.close(self._watcher)
 
 
-def can_live() -> bool:
-    """Say whether processes may be set back here: limits that add up over a process's life are for one order."""
-    return os.uname().machine in USERFAULTFD and resource.getrlimit(resource.RLIMIT_CPU)[0] == resource.RLIM_INFINITY
+def why_not() -> str:
+    """Say why no process is set back here; empty where it may be tried."""
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
+    if os.uname().machine != MACHINE:
+        return f"that is written for {MACHINE}"
+    if resource.getrlimit(resource.RLIMIT_CPU)[0] != resource.RLIM_INFINITY:
+        return "processor time is limited, which adds up over a process's life"
+    return ""
 
 
 def live(end: socket.socket, run_child: Callable[[JobOrder], int], *, parent: int) -> NoReturn:
@@ -165,10 +219,11 @@ def live(end: socket.socket, run_child: Callable[[JobOrder], int], *, parent: in
     outputs = [os.dup(fd) for fd in range(3)]
     folder = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     _grow_stack()
-    watcher = _libc.syscall(USERFAULTFD[os.uname().machine], os.O_CLOEXEC | os.O_NONBLOCK | USER_MODE_ONLY)
+    watcher = _libc.syscall(USERFAULTFD, os.O_CLOEXEC | os.O_NONBLOCK | USER_MODE_ONLY)
     end.settimeout(None)
     if watcher < 0:
         os._exit(1)
+    inside = Inside()
     socket.send_fds(end, [b"w"], [watcher])
     os.close(watcher)
     while head := end.recv(HEADER.size):  # here it waits when its image is taken, and to here it is set back
@@ -177,15 +232,18 @@ def live(end: socket.socket, run_child: Callable[[JobOrder], int], *, parent: in
             _unmap(*RANGE.unpack(end.recv(RANGE.size, socket.MSG_WAITALL)))
         for _ in range(files):
             os.close(*DESCRIPTOR.unpack(end.recv(DESCRIPTOR.size, socket.MSG_WAITALL)))
-        if length:
-            _start_again(parent)
-            code = _run(run_child, end.recv(length, socket.MSG_WAITALL))
-            for fd, output in enumerate(outputs):
-                os.dup2(output, fd)
-            os.fchdir(folder)
-            for asked in ASKED:
-                signal.signal(asked, signal.SIG_DFL)
-            end.send(CODE.pack(code))
+        if not length:
+            kernel.die_with_parent(parent)
+            end.send(inside.set_back().encode() or SETTLED)
+            continue
+        _begin_as_forked()
+        code = _run(run_child, end.recv(length, socket.MSG_WAITALL))
+        for fd, output in enumerate(outputs):
+            os.dup2(output, fd)
+        os.fchdir(folder)
+        for asked in ASKED:
+            signal.signal(asked, signal.SIG_DFL)
+        end.send(CODE.pack(code))
     os._exit(0)
 
 
@@ -199,21 +257,14 @@ def _run(run_child: Callable[[JobOrder], int], order: bytes) -> int:
     return code
 
 
-def _start_again(parent: int) -> None:
-    """Set what no other process can see, as it is in any process that was just forked here."""
-    kernel.die_with_parent(parent)
-    random.seed()
-    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
-        signal.setitimer(timer, 0)
+def _begin_as_forked() -> None:
+    """Have all that wants to know of a fork believe that there was one: generators of random numbers are seeded anew, for instance."""
+    ctypes.pythonapi.PyOS_BeforeFork()
+    ctypes.pythonapi.PyOS_AfterFork_Child()
 
 
 def _unmap(start: int, end: int) -> None:
-    is_heap, start = start & 1, start & ~1
-    if (
-        _libc.brk(ctypes.c_void_p(start))
-        if is_heap
-        else _libc.munmap(ctypes.c_void_p(start), ctypes.c_size_t(end - start))
-    ):
+    if _libc.munmap(ctypes.c_void_p(start), ctypes.c_size_t(end - start)):
         os._exit(1)
 
 

@@ -13,7 +13,7 @@ from tracebench_engine.job.execution import DONE, TRAINED
 from tracebench_engine.run.local.forking import fork_child
 from tracebench_engine.run.local.hold import NotSetBackError
 from tracebench_engine.run.local.memory import Base
-from tracebench_engine.run.local.worker import ENOUGH, Worker, can_live, live
+from tracebench_engine.run.local.worker import ENOUGH, Worker, live, why_not
 
 WORTH = 8
 """An image takes about as long as so many orders save: it is made after as many, and later one for as many that were set back."""
@@ -37,7 +37,7 @@ class Workers:
         self._all: set[Worker] = set()
         self._base = Base()
         self._asked = self._made = self._set_back = self._in_vain = 0
-        self._goes_on = can_live()
+        self._goes_on = not why_not()
 
     @property
     def idle(self) -> set[int]:
@@ -50,7 +50,12 @@ class Workers:
         if len(order) > LARGEST_ORDER:
             return None
         while (worker := self._idle.pop() if self._idle else self._new()) is not None:
-            if worker.take(order):
+            if why := worker.unsettled():
+                self._tell(why)
+            elif worker.take(order):
+                if worker.orders:
+                    self._in_vain = 0
+                    self._set_back += 1
                 return worker
             self._end(worker)
         return None
@@ -61,8 +66,6 @@ class Workers:
         if code in GOOD and not is_ended:
             why = worker.set_back()
             if not why:
-                self._in_vain = 0
-                self._set_back += 1
                 self._idle.append(worker)
                 return code
             self._tell(why)
