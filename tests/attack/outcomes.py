@@ -23,6 +23,8 @@ GATEWAY = "tests/attack/gateway/test_abuses.py::test_an_abuse_is_contained_and_t
 CROWD = "tests/attack/gateway/test_overshoot.py"
 COMMANDS = "tests/attack/test_commands.py"
 ENCLOSED = "tests/attack/test_enclosed.py"
+CODEC = "tests/unit/sandbox/test_codec.py"
+SET_BACK = "tests/engine/test_set_back.py::test_nothing_of_a_job_is_there_for_the_next"
 SECRECY = "tests/engine/test_secrecy.py"
 
 
@@ -36,6 +38,30 @@ class Outcome(NamedTuple):
 
 
 OUTCOMES = (
+    Outcome(
+        "a short answer that is an array of texts with one long text, of 400 million objects, or the same block a thousand times",
+        "gigabytes in the process that scores",
+        "refused",
+        f"{CODEC}::test_a_short_message_cannot_take_much_memory[one long text in an array of texts]",
+    ),
+    Outcome(
+        "a job that is the first to write a page of a mapped file, as of a library's data",
+        "zeros for the next job",
+        "what the file holds",
+        f"{SET_BACK}[table-t]",
+    ),
+    Outcome(
+        "a job that leaves an alternative signal stack within memory of its template's",
+        "was still set for the next job",
+        "set back",
+        f"{SET_BACK}[other-stack-t]",
+    ),
+    Outcome(
+        "a job that confines itself by Landlock, or forbids itself to make memory executable",
+        "so was the next one",
+        "its process is ended",
+        f"{SET_BACK}[confined-t]",
+    ),
     Outcome(
         "a candidate that is a shell or C program and speaks to ssh-agent, Docker, D-Bus",
         "Landlock closes no Unix socket that has a name, and namespaces of the network pass it",

@@ -97,6 +97,40 @@ def test_no_tag_with_wrong_fields_raises_anything_but_a_codec_error(tag: str, fi
         Decoder(plain=True).unpack(text, memoryview(b"12345678"))
 
 
+AMPLIFIED = {
+    "one long text in an array of texts": {"!": "objects", "t": "U", "s": [1000], "v": ["x" * 300_000] + [""] * 999},
+    "the same as bytes": {
+        "!": "objects",
+        "t": "S",
+        "s": [40_000],
+        "v": [{"!": "bytes", "o": 0, "n": 500}, *[{"!": "bytes", "o": 0, "n": 0}] * 39_999],
+    },
+    "an array of more things than came": {"!": "objects", "t": "O", "s": [400_000_000], "v": [1]},
+    "a table whose first row alone is long": {
+        "!": "objects",
+        "t": "O",
+        "s": [9000, 9000],
+        "v": [[0] * 9000, *[[]] * 8999],
+    },
+    "one block, many times": [{"!": "array", "t": "|u1", "s": [500], "o": 0, "n": 500}] * 1000,
+    "one block, many times, as bytes": [{"!": "bytes", "o": 0, "n": 500}] * 2,
+}
+
+
+@pytest.mark.parametrize("lie", AMPLIFIED.values(), ids=AMPLIFIED)
+def test_a_short_message_cannot_take_much_memory(lie: Any) -> None:
+    with pytest.raises(CodecError):
+        Decoder(plain=True).unpack(json.dumps(lie).encode(), memoryview(bytes(500)))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(np.longdouble(1.5), float), (np.clongdouble(1.5 + 2j), complex), (np.float16(1.5), float)]
+)
+def test_the_longest_numbers_become_plain_too(number: Any, kind: type) -> None:
+    back = trip([number])[0]
+    assert (type(back), back) == (kind, kind(number))
+
+
 @pytest.mark.parametrize(
     "array",
     [
@@ -108,6 +142,10 @@ def test_no_tag_with_wrong_fields_raises_anything_but_a_codec_error(tag: str, fi
         np.array(3.5),
         np.arange(3, dtype=">i4"),
         np.array(["a", "bcd"]),
+        np.array([["a", "bcd"], ["", "\u00e9"]]),
+        np.array([[b"a", b"bcd"]]),
+        np.array([[[]]], dtype=object),
+        np.zeros((2, 0, 3), dtype="U4"),
         np.array([1, "x", None], dtype=object),
         np.array([[math.nan, math.inf]]),
     ],

@@ -22,7 +22,7 @@ import json
 import math
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -34,6 +34,8 @@ _WORD = 1 << 63
 _MAX_HEX = 3500
 """Digits of an integer in base 16: fewer than Python itself agrees to print in base 10."""
 _MAX_DEPTH = 200
+_MOST_TEXT = 1 << 24
+"""Characters that an array of texts takes, each as long as the longest."""
 _SCALARS = frozenset({float, bool, type(None), str})
 _NUMBERS = frozenset({int, float, bool})
 DTYPES = frozenset(
@@ -167,6 +169,8 @@ class Decoder:
     def __init__(self, *, plain: bool) -> None:
         self.plain = plain
         self.blocks = memoryview(b"")
+        self._left = 0
+        """Bytes of blocks that nothing was made of yet: whoever named one block a thousand times would have it a thousand times."""
 
     def unpack(self, text: bytes, blocks: memoryview) -> Any:
         """Return the message.
@@ -174,7 +178,7 @@ class Decoder:
         Raises:
             CodecError: when the bytes are not what an encoder writes.
         """
-        self.blocks = blocks
+        self.blocks, self._left = blocks, len(blocks)
         try:
             raw = _loads(text.decode())
             if b"\\" in text and b"\\ud" in text.lower():  # an encoder escapes no character: this may be half of a pair
@@ -230,6 +234,9 @@ class Decoder:
         offset, size = _checked(raw["o"], int), _checked(raw["n"], int)
         if not 0 <= offset <= offset + size <= len(self.blocks):
             raise CodecError("points outside of what was sent")
+        self._left -= size
+        if self._left < 0:
+            raise CodecError("uses twice what was sent once")
         return self.blocks[offset : offset + size]
 
     def _array(self, raw: dict[str, Any]) -> Any:
@@ -246,7 +253,15 @@ class Decoder:
             array = numpy.frombuffer(data, dtype).reshape(shape).copy()
         if raw[_TAG] == "array":
             return array
-        return array.item() if self.plain else array[()]
+        return plain_number(array) if self.plain else array[()]
+
+
+def plain_number(array: Any) -> Any:
+    """Return the built-in number that an array without axes holds, or the nearest to a longer one."""
+    found = array.item()
+    if type(found).__module__ == "builtins":
+        return found
+    return complex(found) if array.dtype.kind == "c" else float(found)
 
 
 def _checked(value: Any, kind: type[T]) -> T:
@@ -265,18 +280,27 @@ def _shape(raw: Any) -> tuple[int, ...]:
 def _objects(nested: Any, *, shape: tuple[int, ...], kind: Any) -> Any:
     import numpy  # noqa: PLC0415, ICN001 - as above
 
+    leaves = list(_leaves(nested, shape))
     if kind in {"U", "S"}:
-        array = numpy.array(nested, dtype=kind)
-        if array.shape != shape:
-            raise CodecError("has an array whose shape and size disagree")
-        return array
-    array = numpy.empty(shape, dtype=object)
-    for index in numpy.ndindex(*shape):
-        item = nested
-        for place in index:
-            item = _checked(item, list)[place]
-        array[index] = item
-    return array
+        longest = max((len(_checked(leaf, str if kind == "U" else bytes)) for leaf in leaves), default=0)
+        if len(leaves) * longest > _MOST_TEXT:
+            raise CodecError("has an array of texts that takes too much memory")
+        return numpy.array(leaves, dtype=kind).reshape(shape)
+    array = numpy.empty(len(leaves), dtype=object)
+    for place, leaf in enumerate(leaves):
+        array[place] = leaf
+    return array.reshape(shape)
+
+
+def _leaves(nested: Any, shape: tuple[int, ...]) -> Iterator[Any]:
+    """Yield what lists within lists hold, which must be as long as the shape says: no more room is made than there are things."""
+    if not shape:
+        yield nested
+        return
+    if len(_checked(nested, list)) != shape[0]:
+        raise CodecError("has an array whose shape and size disagree")
+    for item in nested:
+        yield from _leaves(item, shape[1:])
 
 
 def _refuse_collisions(keys: Iterable[Any]) -> None:

@@ -27,7 +27,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tracebench_sandbox.codec import DTYPES, HEADER, CodecError, Decoder, Encoder
+from tracebench_sandbox.codec import DTYPES, HEADER, CodecError, Decoder, Encoder, plain_number
 
 BODY = 1
 """The first byte of such a body; JSON has none such."""
@@ -232,7 +232,7 @@ class Reader:
             return self._text(body, at)
         if tag == _NUMPY:
             array, end = self._array(body, at + 4, body[at : at + 4], ())
-            return array.item() if self.plain else array[()], end
+            return plain_number(array) if self.plain else array[()], end
         raise CodecError("has an unknown tag")
 
     def _items(self, body: bytes, tag: int, at: int, depth: int) -> tuple[Any, int]:
