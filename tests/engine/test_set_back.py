@@ -330,10 +330,10 @@ MEMORY = {
     *("break", "peak"),
 }
 """What a process is set back from; after the others it is ended."""
-EITHER = {"stack", "lies", "lies-from-below", "last-moment", "from-nowhere", "shut"}
-"""What depends on the moment, or on how much is there already."""
 BROKEN = {"lies", "lies-from-below", "replaced", "closed", "shut"}
 """After these the job's own order cannot end well."""
+EITHER = {"stack", "last-moment", "from-nowhere", *BROKEN}
+"""What depends on the moment, or on how much is there already."""
 
 
 def lives() -> bool:
@@ -382,7 +382,7 @@ def test_nothing_of_a_job_is_there_for_the_next(litter: Callable[..., Any], kind
     summary, seen = litter(kind, at)
 
     assert [note.is_seen for note in seen] == [False] * len(seen)
-    assert len({note.drawn for note in seen}) == len({note.drawn_elsewhere for note in seen}) == len(seen)
+    assert len({note.drawn_elsewhere for note in seen}) == len(seen)
     assert (len({pid for pid, *_ in seen}) < len(seen)) == (kind in MEMORY) or kind in EITHER
     if kind not in BROKEN:
         results = api.load_run(summary.run_dir).results.values()
