@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,8 +10,10 @@ from typing import Any, NamedTuple
 import pytest
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, candidates, improve, is_here, needs, run, said
 
+from tracebench_core.plugins import load_ref
 from tracebench_core.specs import JobResult
 from tracebench_testing.fake_openai import FakeOpenAI
+from tracebench_trainers_ext.plugin import tracebench_stub_formats
 
 pytestmark = [pytest.mark.heavy("trainers_ext"), pytest.mark.timeout(600)]
 ASKING = (
@@ -31,6 +34,7 @@ DEAF_TO_WORDS = {"DSPy-COPRO", "DSPy-MIPROv2"}
 """They read scores alone, by their own design."""
 EVALUATIONS = 24
 CALLS = 2
+MARK = "a value of its own"
 
 
 class Ran(NamedTuple):
@@ -92,6 +96,20 @@ def test_the_guides_words_reach_the_proposer(capped: Ran, trainer: str) -> None:
     assert len(found) > 1
     texts = [str(request["messages"]) for request in capped.requests]
     assert any("transform(" in text and "expected" in text.lower() for text in texts)
+
+
+def test_scripts_understand_whatever_a_library_asks(capped: Ran) -> None:
+    formats = [load_ref(spec.loader, owner="ext") for spec in tracebench_stub_formats()]
+    replaced = 0
+    for request in capped.requests:
+        said = (
+            known(request["messages"], random.Random(0), lambda shown, _=None, /: dict.fromkeys(shown, MARK))
+            for known in formats
+        )
+        answer = next((text for text in said if text is not None), None)
+        assert answer is not None or "ideas" in str(request["messages"]), request
+        replaced += MARK in (answer or "")
+    assert replaced > len(capped.requests) / 2, replaced
 
 
 @each
