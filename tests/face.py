@@ -124,13 +124,24 @@ def _parameters(line: str) -> dict[str, bool] | None:
 
 def _of_module(module: griffe.Object | griffe.Alias, path: str) -> Iterator[str]:
     names = import_module(path).__all__ if "__getattr__" in module.members else module.exports
+    offered = _offered(module)
     for name, member in sorted(module.members.items()):
         if isinstance(member, griffe.Module):
             if re.match(WHOLE, path) and not name.startswith("_"):
                 yield from _of_module(member, f"{path}.{name}")
-        elif (name in names) if names is not None else not (isinstance(member, griffe.Alias) or name.startswith("_")):
+        elif (
+            (name in names)
+            if names is not None
+            else not (isinstance(member, griffe.Alias) or name.startswith("_")) or name in offered
+        ):
             yield from _of(member, f"{path}.{name}")
     yield from (f"{path}.{name}: forwarded" for name in names or () if name not in module.members)
+
+
+def _offered(module: griffe.Object | griffe.Alias) -> set[str]:
+    """Return the names that a module imports as themselves, `Name as Name`, by which it offers them."""
+    imports = [node for node in ast.parse("\n".join(module.lines)).body if isinstance(node, ast.ImportFrom)]
+    return {each.name for node in imports for each in node.names if each.name == each.asname}
 
 
 def _of(member: griffe.Object | griffe.Alias, path: str) -> Iterator[str]:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from tracebench_sandbox.forkserver.launch import ForkServer
-from tracebench_sandbox.forkserver.process import ForkedProcess
+from tracebench_sandbox.forkserver.launch import ForkedProcess, ForkServer
 
 ENTRY = "tracebench_engine.cli.__main__"
 AHEAD = (

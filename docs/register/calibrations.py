@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tracebench_engine.api import open_host
-from tracebench_engine.api.calibrating import recall
-from tracebench_engine.api.calibration_tables import kinds_table
+from tracebench_engine.api.calibrating import kinds_table, recall
 
 ROOT = Path(__file__).parents[2]
 PLACE = re.compile(r"(<!-- calibrations: (\S+) -->\n)(.*?)(<!-- /calibrations -->)", re.DOTALL)

@@ -47,7 +47,7 @@ def quoted(path: object) -> str:
 def _installing(words: str) -> str:
     from shutil import which  # noqa: PLC0415 - few errors have such a hint
 
-    from tracebench_core.toolhome import ask_for_more  # noqa: PLC0415
+    from tracebench_core.checkout import ask_for_more  # noqa: PLC0415
 
     bin_folder = Path(sys.executable).parent
     python = quoted(sys.executable)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from tracebench_core.contracts.twin import Twin
+from tracebench_core.contracts.trainer import Twin
 from tracebench_core.errors import PluginError
 from tracebench_core.specs import (
     Bounds,

@@ -10,7 +10,7 @@ import yaml
 from tests.cli.conftest import Cli
 
 from tracebench_core.plugins.resolve import resolve_task_ids
-from tracebench_engine.api.installed.formerly import former_names
+from tracebench_engine.api.installed.upgrading import former_names
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.matrix.settings import known_names
 

@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tracebench_engine.api.installed.cache import DocumentCache, Readings, digest
+from tracebench_engine.api.installed.catalogue import DocumentCache, Readings, digest
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]

@@ -14,8 +14,7 @@ from tests.docs.writers import load_writer
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import CalibrationKind
 from tracebench_engine.api import open_host
-from tracebench_engine.api.calibrating import chosen_tasks
-from tracebench_engine.api.calibration_tables import BROKEN, HEAD, NOT_MEASURED, RESULTS, WITHOUT
+from tracebench_engine.api.calibrating import BROKEN, HEAD, NOT_MEASURED, RESULTS, WITHOUT, chosen_tasks
 from tracebench_engine.checks.calibration.cases import cases_of
 from tracebench_engine.measure.building import open_task
 

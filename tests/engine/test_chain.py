@@ -21,7 +21,7 @@ from tracebench_runs.journal import form as journal_form
 from tracebench_runs.journal.journal import Journal
 from tracebench_runs.journal.keys import key_file, key_folder
 from tracebench_runs.journal.trust import read_trust
-from tracebench_runs.results.trusted import trusted_result
+from tracebench_runs.results.results import trusted_result
 from tracebench_runs.storage.layout import RunLayout
 
 JOURNAL = "journal-main.jsonl"

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from tests.kept.tasks import digest_of, text_of
+from tests.toys import build_trade_off
 from tracebench_core.errors import NotApplicableError
 from tracebench_core.specs import Budget
 from tracebench_engine.api.installed.hosting import load_ref, open_host
 from tracebench_testing import Teacher, run_trial
-from tracebench_testing.toys import build_dials, build_trade_off
+from tracebench_testing.toys import build_dials
 
 FOREIGN = "ext"
 """The plugin whose trainers are other libraries'."""

@@ -15,8 +15,7 @@ from tests.llm.conftest import Open, say
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Budget
 from tracebench_gateway.access import LEDGER_HEADER
-from tracebench_gateway.client import GatewayClient
-from tracebench_gateway.job_calls import JobCalls
+from tracebench_gateway.client import GatewayClient, JobCalls
 
 THREADS, CALLS = 16, 160
 

@@ -11,7 +11,7 @@ import pytest
 
 from tracebench_core.contracts import Session
 from tracebench_sandbox import LocalSandbox, open_sandbox
-from tracebench_sandbox.near import ENOUGH, LONG, SHORT, Near
+from tracebench_sandbox.session import ENOUGH, LONG, SHORT, Near
 
 CODE = """
 import os, threading, time

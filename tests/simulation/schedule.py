@@ -23,9 +23,9 @@ from tracebench_engine.api import open_host
 from tracebench_engine.config import parse_config
 from tracebench_engine.matrix.plan import make_plan
 from tracebench_engine.run.committer import Committer
+from tracebench_engine.run.continuing import record_resume
 from tracebench_engine.run.control import RunControl
 from tracebench_engine.run.control_channel import Peer
-from tracebench_engine.run.control_resume import record_resume
 from tracebench_engine.run.local.executor import LocalExecutor
 from tracebench_engine.run.local.process import CLOSING
 from tracebench_engine.run.means import Means

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fake_hub import COMMIT, FakeHub
 
 from tracebench_core.errors import ConfigError
 from tracebench_hfqa.declared import SHIPPED, read_entries
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.rows.opening import Opened, open_rows
 from tracebench_hfqa.rows.source import Settings
-from tracebench_testing.fake_hub import COMMIT, FakeHub
 
 pytest.importorskip("datasets", reason='needs `pip install "tracebench-hfqa[datasets]"`')
 pytestmark = pytest.mark.heavy("datasets")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tracebench_engine.api import evaluate_task, load_config, run
-from tracebench_testing.fake_model import FakeModel
+from tracebench_testing.answering import FakeModel
 from tracebench_testing.fake_openai import FakeOpenAI
 
 QUIET = {"TRACEBENCH_HF_SOURCE": "sample"}

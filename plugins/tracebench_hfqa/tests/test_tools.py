@@ -15,7 +15,7 @@ from tracebench_hfqa.families import find_family
 from tracebench_hfqa.families.family import Fields, RowError
 from tracebench_hfqa.scripted.dialogue import MOST_CALLS, MOST_STARTS, calls_in
 from tracebench_hfqa.scripted.environment import Tool, ToolError, call
-from tracebench_testing.fake_model import FakeModel
+from tracebench_testing.answering import FakeModel
 
 ROWS = [
     json.loads(line)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fake_hub import COMMIT, FakeHub
 
 from tracebench_kernelbench.modules.source import DATASET, LEVELS, find_problems
-from tracebench_testing.fake_hub import COMMIT, FakeHub
 
 pytest.importorskip("datasets", reason='needs `pip install "tracebench-kernelbench[hub]"`')
 pytestmark = pytest.mark.heavy("datasets")

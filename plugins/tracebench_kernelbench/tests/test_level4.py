@@ -15,6 +15,7 @@ import httpx
 import pytest
 from plugins.tracebench_kernelbench.tests.serving import TINY, serving
 from pydantic import ValidationError
+from tests.fake_hub import COMMIT, FakeHub
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_kernelbench.level4.prepared import (
@@ -26,7 +27,6 @@ from tracebench_kernelbench.level4.prepared import (
     write_sums,
 )
 from tracebench_kernelbench.server.orders import Order, Submission, sent
-from tracebench_testing.fake_hub import COMMIT, FakeHub
 
 HEAD = "import torch\nfrom transformers import AutoModelForCausalLM, AutoConfig\n"
 CODE = (

@@ -56,7 +56,7 @@ def as_svg(drawing: Drawing) -> str:
     "name", [*OWN, *(s.name for s in CO_BENCH if s.name.split("/")[-1].removesuffix("_co_bench") in DRAWN)]
 )
 def test_a_solution_is_drawn_and_nothing_in_it_can_act(name: str) -> None:
-    from tracebench_analysis.figures.svg import clean_svg
+    from tracebench_analysis.figures.views import clean_svg
 
     spec = BY_NAME[name]
     sizes = {} if name == "circle_packing" else {"n_train": 1, "n_test": 1}

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         Start as Start,
         StepResult as StepResult,
     )
-    from tracebench_core.specs.llm import Completion as Completion, Endpoint as Endpoint, Message as Message
+    from tracebench_core.specs.models import Completion as Completion, Endpoint as Endpoint, Message as Message
     from tracebench_core.specs.models import (
         ListedModel as ListedModel,
         LLMConfig as LLMConfig,

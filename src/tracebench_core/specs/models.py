@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, JsonValue, field_validator
+from pydantic import ConfigDict, Field, JsonValue, SecretStr, field_validator
 
 from tracebench_core.specs.base import Role, Spec
+from tracebench_core.specs.budget import Usage
 from tracebench_core.specs.named import Price
 
 OF_LENGTH = frozenset(
@@ -155,3 +156,28 @@ class LLMVariant(ModelConfig):
     """What tables call it. By default the name is made of its fields."""
     roles: dict[Role, RoleConfig] = {}
     """What differs for single roles."""
+
+
+Message = dict[str, Any]
+"""One chat message in OpenAI's form: `{"role": "user", "content": "…"}`."""
+
+
+class Completion(Spec):
+    """One answer of a model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    text: str
+    model: str
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+    """Of the whole request, on the first completion of it; zero on the others."""
+
+
+class Endpoint(Spec):
+    """An OpenAI-compatible door for foreign frameworks and subprocesses. The key is the job's own, never a provider's."""
+
+    base_url: str
+    """Ends in `/v1`."""
+    api_key: SecretStr
+    model: str

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from tracebench_analysis.logs.rows import Log, Row
-from tracebench_analysis.logs.versus import LogComparison, compare_logs
-from tracebench_analysis.statistics.clusters import clustered_error, mcnemar
+from tracebench_analysis.logs.versus import LogComparison, clustered_error, compare_logs, mcnemar
 
 
 @pytest.fixture(scope="module")

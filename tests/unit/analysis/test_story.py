@@ -16,10 +16,8 @@ from tests.cli.test_demo import Page
 from tests.unit.analysis.runs import make_run
 
 from tracebench_analysis.comparison.comparison import compare_runs
-from tracebench_analysis.report.changed import marked
 from tracebench_analysis.report.lines import BELOW, HEIGHT, TOP, is_cut, lines_svg
-from tracebench_analysis.report.path import LONGEST, MOST, text_of
-from tracebench_analysis.report.story import About, render_story
+from tracebench_analysis.report.story import LONGEST, MOST, About, marked, render_story, text_of
 from tracebench_core.specs import BudgetState, Candidate
 from tracebench_core.specs.events import BestChanged, CandidateSeen
 from tracebench_runs.events.writer import EventWriter

@@ -12,8 +12,7 @@ import pytest
 from tests.unit.analysis.runs import make_run
 from tests.unit.analysis.test_comparison import noisy
 
-from tracebench_analysis.figures.svg import clean_svg
-from tracebench_analysis.figures.views import best_jobs, build_views
+from tracebench_analysis.figures.views import best_jobs, build_views, clean_svg
 from tracebench_analysis.report.viewed import drawn_views, views_html
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import ViewSpec

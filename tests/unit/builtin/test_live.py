@@ -13,8 +13,7 @@ from types import FrameType
 import pytest
 
 from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
-from tracebench_engine.builtin.curves import POINTS, Curves
-from tracebench_engine.builtin.live import LiveReporter
+from tracebench_engine.builtin.live import POINTS, Curves, LiveReporter
 from tracebench_engine.builtin.progress import JobProgress, clock
 from tracebench_runs.storage.layout import RunLayout
 

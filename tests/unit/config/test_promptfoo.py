@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_engine.api.installed.promptfoo import from_promptfoo
+from tracebench_engine.api.installed.upgrading import from_promptfoo
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.specs import Example, JobResult
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
-from tracebench_engine.measure.content import split_data
+from tracebench_engine.job.finish import split_data
 from tracebench_runs.reading.briefs import Briefs
 from tracebench_runs.reading.reader import Run, load_run
 
@@ -49,7 +49,7 @@ def test_each_content_has_a_digest_of_its_own() -> None:
 
 def test_the_digest_does_not_depend_on_the_process() -> None:
     script = (
-        "from tracebench_engine.measure.content import split_data\nfrom tracebench_core.specs import Example\nimport numpy\n"
+        "from tracebench_engine.job.finish import split_data\nfrom tracebench_core.specs import Example\nimport numpy\n"
         "print(split_data([Example(id='x', input={'b': {'one', 'two', 'three'}, 'a': numpy.ones(3)}, reference=(1, {2: 3}))]).sha256)"
     )
     found = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_gateway.server.wire.items import arguments_of, input_of, tool_calls_of
+from tracebench_gateway.server.wire.base import arguments_of, input_of, tool_calls_of
 
 
 @pytest.mark.parametrize(

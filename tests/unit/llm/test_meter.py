@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tracebench_core.money import exact, total
 from tracebench_core.specs import Budget, ModelIdentity, Price, Usage
 from tracebench_gateway.exchange import ChatRequest, ProviderError, Reply, Tokens
+from tracebench_gateway.server.metering.admission import TokenBucket
 from tracebench_gateway.server.metering.balance import Balance, Demand, Need, need_of
-from tracebench_gateway.server.metering.limits import TokenBucket
 from tracebench_gateway.server.metering.meter import estimate, is_credible
 from tracebench_gateway.server.retry import ask_with_retries
 from tracebench_runs.prices import PriceTable

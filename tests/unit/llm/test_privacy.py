@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from tracebench_gateway.server.privacy import Redacting
+from tracebench_gateway.server.echo import Redacting
 
 KEY = "sk-0123456789abcdef"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracebench_core.forwarding import LIBRARIES
-from tracebench_sandbox.hidden_packages import hidden_packages
+from tracebench_sandbox.launch import hidden_packages
 from tracebench_sandbox.reach import carve
 
 

@@ -16,8 +16,8 @@ from tracebench_core.specs import (
     RaisedCount,
     StepResult,
 )
-from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord
+from tracebench_runs.journal.trust import Ends
 from tracebench_runs.reading.briefs import Brief, Briefs, used_of
 from tracebench_runs.results.results import result_bytes
 from tracebench_runs.storage.seal import Seal

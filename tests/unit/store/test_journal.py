@@ -15,9 +15,8 @@ from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.events.states import StateHistory, write_history
 from tracebench_runs.events.writer import EventWriter
-from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord, Journal
-from tracebench_runs.journal.trust import end_records, finished_jobs, is_settled, read_trust
+from tracebench_runs.journal.trust import Ends, end_records, finished_jobs, is_settled, read_trust
 from tracebench_runs.results.results import write_result
 from tracebench_runs.storage.files import FileSystem, installed
 from tracebench_runs.storage.layout import RunLayout

@@ -10,10 +10,9 @@ from tests.unit.store.samples import started, whole_job
 
 from tracebench_core.specs import BudgetState, JobResult, StepResult
 from tracebench_core.specs.events import StepFinished
-from tracebench_runs.events import board
-from tracebench_runs.events.board import Board, Entry, mean
+from tracebench_runs.events import ranking
 from tracebench_runs.events.many import Numbers, Shelf, Tally, Texts
-from tracebench_runs.events.ranking import Ranking
+from tracebench_runs.events.ranking import Board, Entry, Ranking, mean
 from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.results import results
 from tracebench_runs.results.results import read_result, result_bytes, write_long_result
@@ -74,7 +73,7 @@ def test_a_board_that_holds_a_few_of_the_best_ranks_as_a_sort_of_all(
     at_hand: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Scores that go up and down, candidates that are rejected and taken back, many of them equal."""
-    monkeypatch.setattr(board, "AT_HAND", at_hand)
+    monkeypatch.setattr(ranking, "AT_HAND", at_hand)
     for seed in range(30):
         random, entries, ranked = Random(seed), [Entry(n) for n in range(40)], Board(["a", "b"], mean)
         for _ in range(400):

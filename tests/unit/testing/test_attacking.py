@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_testing.checks import calibration_checks
 from tracebench_testing.checks.calibration_checks import believed, check_forgeries, try_set
-from tracebench_testing.checks.findings import Finding, Skipped
 
 DIED = {"error": "the process ended with exit code -9."}
 BEGAN = {"begins": "closures"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracebench_core.specs import SuiteSpec, TaskSpec
-from tracebench_testing.checks.findings import Finding
+from tracebench_engine.api.checking import Finding
 from tracebench_testing.checks.plugin_checks import check_card
 from tracebench_testing.checks.task_checks import _difference, compared
 

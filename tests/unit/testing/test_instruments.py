@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.whole import HEAVY
 
+from tracebench_engine.api.checking import Outcome
 from tracebench_testing import PluginUnderTest, check_plugin
-from tracebench_testing.kit import Outcome
 
 OLD_TEMPLATE = Path(__file__).parents[2] / "cli" / "golden" / "plugins" / "tracebench_keptsuite"
 MADE = """

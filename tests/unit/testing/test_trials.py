@@ -6,6 +6,7 @@ import urllib.request
 from typing import Any
 
 import pytest
+from tests.toys import build_trade_off
 
 from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted, ModelError
@@ -13,7 +14,7 @@ from tracebench_core.proposing.answer_format import render_values
 from tracebench_core.specs import Budget
 from tracebench_testing import Teacher, run_trial
 from tracebench_testing.answering import AnsweringModels
-from tracebench_testing.toys import build_code, build_dials, build_number, build_trade_off
+from tracebench_testing.toys import build_code, build_dials, build_number
 
 MESSAGE = [{"role": "user", "content": "x" * 400}]
 

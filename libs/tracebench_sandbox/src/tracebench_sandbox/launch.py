@@ -11,13 +11,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import IO, Literal
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
+from tracebench_core.forwarding import LIBRARIES
 from tracebench_sandbox.folders import remove
-from tracebench_sandbox.hidden_packages import hidden_packages
-from tracebench_sandbox.reach import site_folders
+from tracebench_sandbox.reach import is_site, site_folders
 
 log = logging.getLogger(__name__)
 
@@ -193,3 +194,26 @@ def refuse_weak(level: Level, require: Require) -> None:
             "the network.",
             hint=f"to run unprotected nevertheless, where you trust the models and tasks:  {OPT_OUT}",
         )
+
+
+_GROUP = "tracebench"
+
+
+def hidden_packages(path: Sequence[str]) -> list[str]:
+    """Return the top-level names of our libraries and of every distribution on `path` that has an entry point of ours."""
+    sites = [entry for entry in path if is_site(Path(entry))]
+    found = {*LIBRARIES}
+    for distribution in metadata.distributions(path=sites):
+        points = [point for point in distribution.entry_points if point.group == _GROUP]
+        if points:
+            found.update(point.value.partition(":")[0].partition(".")[0].strip() for point in points)
+            found.update(_top(str(file)) for file in distribution.files or ())
+    return sorted(found - {""})
+
+
+def _top(file: str) -> str:
+    """Return the name that a file of a distribution is imported by; empty for what is no code."""
+    first, _, rest = file.partition(os.sep)
+    if rest:
+        return "" if "." in first else first
+    return first.removesuffix(".py") if first.endswith(".py") else ""

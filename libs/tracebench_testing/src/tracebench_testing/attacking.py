@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_engine.api.calibrating import calibrate, chosen_tasks
+from tracebench_engine.api.checking import Attacked
 from tracebench_engine.api.kit.cases import cases_of
 from tracebench_engine.api.kit.parts import open_task
 from tracebench_testing.checks.calibration_checks import FORGERIES, TIMED_SLACK, believed, try_set, unforged
@@ -16,23 +16,6 @@ from tracebench_testing.checks.calibration_checks import FORGERIES, TIMED_SLACK,
 WITHOUT = "it has no case of kind `forged` of its own: what only its author can know was not tried. Add one to its `calibrations()`"
 SET_SECONDS = 900.0
 """For all forgeries of one set on one task."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attacked:
-    """What became of the attacks on one task."""
-
-    task: str
-    withstood: int = 0
-    """Forgeries that earned nothing."""
-    by: Mapping[str, int] = field(default_factory=dict)
-    """What of them each set of attacks has tried, by its name; `cases` are those of the tasks' authors."""
-    believed: tuple[str, ...] = ()
-    """Those that did, in words."""
-    skipped: str = ""
-    """Why some or all could not be tried."""
-    remark: str = ""
-    """What a reader of the number has to know, in words."""
 
 
 def attack_tasks(host: PluginHost, names: Sequence[str], *, root: Path | None = None) -> Iterator[Attacked]:

@@ -50,6 +50,15 @@ class Forgery:
     """False for one that only tries how the task answers: it is not counted, and its score is not looked at."""
 
 
+def functions_in(text: str) -> set[str]:
+    """Return the names of the functions that a program defines; none where it is no Python."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.name for node in body if isinstance(node, ast.FunctionDef)}
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A task, as an attack meets it."""
@@ -75,11 +84,7 @@ class Target:
 
     def defined(self, parameter: str) -> set[str]:
         """Return the names of the functions that the honest program of a parameter defines; none where it is no Python."""
-        try:
-            body = ast.parse(str(self.honest[parameter])).body
-        except (SyntaxError, ValueError):
-            return set()
-        return {node.name for node in body if isinstance(node, ast.FunctionDef)}
+        return functions_in(str(self.honest[parameter]))
 
     def wrapped(self, body: str, *, parameter: str, returned: str = "result") -> Values:
         """Return the honest program with `body` run after its function, in whose place the expression `returned` is given back.

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tracebench_engine.api.checking import About
 from tracebench_testing.checks.plugin import PluginUnderTest
-from tracebench_testing.kit import CHECKS, About, ask
+from tracebench_testing.kit import CHECKS, applies, ask
 
 
 class Conformance:
@@ -37,7 +38,7 @@ class Conformance:
     def demand(self, code: str) -> None:
         """Make one check and fail with what it finds; skip when nothing could be asked."""
         subject = _subject(type(self))  # type: ignore[arg-type]  # classes can be hashed
-        if not CHECKS[code].applies(subject):
+        if not applies(CHECKS[code], subject):
             _skip(f"`{self.plugin}` offers no {CHECKS[code].about}")
         outcome = ask(CHECKS[code], subject)
         assert not outcome.findings, "\n".join(  # noqa: S101 - pytest's own way of failing

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
 
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import Catalog
 from tracebench_core.specs import TrainerSpec
+from tracebench_engine.api.checking import About, Check, Finding, Outcome, Skipped, Warned
 from tracebench_engine.api.kit.parts import build_optimizer, build_trainer, resolve_settings
 from tracebench_testing.checks import calibration_checks, executor_checks, part_checks, plugin_checks, task_checks
-from tracebench_testing.checks.findings import Finding, Skipped, Warned
 from tracebench_testing.checks.plugin import PluginUnderTest
 from tracebench_testing.trainer_checks import TRAINER_CHECKS, Subject
 
-About = Literal["plugin", "task", "trainer", "guide", "optimizer", "logger", "environment", "executor"]
 Run = Callable[[PluginUnderTest], Iterable[Finding | Skipped | Warned]]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check of the kit."""
-
-    code: str
-    about: About
-    run: Run
-    text: str
-    """Its docstring: what is asked, why, and how to mend it."""
-    deep: bool = False
-    """It takes long: only `--deep` asks it."""
-
-    @property
-    def title(self) -> str:
-        """What is asked, in a sentence."""
-        return " ".join(self.text.partition("\n\n")[0].split()).rstrip(".")
-
-    def applies(self, plugin: PluginUnderTest) -> bool:
-        """Tell whether the plugin offers what the check is about."""
-        if self.about == "plugin":
-            return True
-        return bool(plugin.tasks if self.about == "task" else plugin.parts(self.about))
 
 
 def _trainer_check(code: str) -> Run:
@@ -140,14 +113,11 @@ CHECKS: dict[str, Check] = {
 """In the order in which they are asked; each code has a section in docs/reference/checks.md."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one check."""
-
-    check: Check
-    findings: tuple[Finding, ...]
-    skipped: tuple[Skipped, ...]
-    warned: tuple[Warned, ...] = ()
+def applies(check: Check, plugin: PluginUnderTest) -> bool:
+    """Tell whether the plugin offers what the check is about."""
+    if check.about == "plugin":
+        return True
+    return bool(plugin.tasks if check.about == "task" else plugin.parts(check.about))
 
 
 def check_plugin(plugin: PluginUnderTest, *, codes: Iterable[str] = ()) -> Iterator[Outcome]:
@@ -159,7 +129,7 @@ def check_plugin(plugin: PluginUnderTest, *, codes: Iterable[str] = ()) -> Itera
     for check in CHECKS.values():
         if (wanted and check.code not in wanted) or (check.deep and not plugin.deep and not wanted):
             continue
-        if not check.applies(plugin):
+        if not applies(check, plugin):
             continue
         outcome = ask(check, plugin)
         yield outcome

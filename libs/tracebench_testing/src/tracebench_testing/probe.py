@@ -17,7 +17,7 @@ from typing import Any
 from tracebench_engine.api.evaluating import breach, open_workbench
 from tracebench_engine.api.installed.hosting import open_host
 from tracebench_engine.api.kit.jobs import adopt_orphans
-from tracebench_testing.fake_model import FakeModel
+from tracebench_testing.answering import FakeModel
 from tracebench_testing.forgeries.forging import SEVERAL, try_forgeries
 from tracebench_testing.forgeries.outside import try_outside
 from tracebench_testing.hostile import hostile_values

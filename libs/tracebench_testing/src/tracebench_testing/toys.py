@@ -106,40 +106,6 @@ def build_dials(
     return Toy(f"dials-{parameters}-{train}", task, steps_towards(ideals, stride=stride), target=-0.1)
 
 
-def build_trade_off() -> Toy:
-    """One number and two objectives that disagree about it, both to be minimised; anything from 0 to 1 is undominated."""
-
-    def guide(_: Example, x: Any, _context: Context) -> Feedback:
-        losses = {"left": x * x, "right": (x - 1) ** 2}
-        return Feedback(score=-(losses["left"] + losses["right"]) / 2, text=f"at {x:g}", metrics=losses)
-
-    task = SimpleTask(
-        parameters=[Parameter(name="x", initial=4.0, kind="number", minimum=-100, maximum=100)],
-        objective="Keep both losses low.",
-        program=lambda values, _example, _context: float(values["x"]),  # type: ignore[arg-type]  # kind `number`
-        guide=guide,
-    )
-    objectives = tuple(Objective(metric=m, direction="minimize") for m in ("left", "right"))
-    return Toy("trade-off", task, steps_towards({"x": 0.5}), target=-0.26, objectives=objectives)
-
-
-def build_hills() -> Toy:
-    """A low hill at the start, a shallow valley, and a high hill: whoever only climbs never leaves."""
-    heights = {0.0: 0.5, 1.0: 0.4, 2.0: 0.4, 3.0: 1.0}
-
-    def move(values: Values, by: float) -> Values:
-        return values | {"x": min(3.0, max(0.0, _number(values["x"]) + by))}
-
-    task = SimpleTask(
-        parameters=[Parameter(name="x", initial=0.0, kind="number", minimum=0, maximum=3)],
-        objective="Climb.",
-        program=lambda values, _example, _context: values["x"],
-        guide=lambda _example, x, _context: Feedback(score=heights[float(x)], text=""),
-    )
-    lesson = Lesson(improve=lambda values, _rng: move(values, 1.0), harm=lambda values, _rng: move(values, -1.0))
-    return Toy("hills", task, lesson, target=1.0)
-
-
 def steps_towards(ideals: dict[str, float], *, stride: float | None = None) -> Lesson:
     """Return a lesson that moves one number at a time: towards its ideal, or somewhere.
 

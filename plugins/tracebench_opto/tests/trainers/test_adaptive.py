@@ -9,12 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.toys import build_hills
 
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import Decision
 from tracebench_opto.trainers.adaptive import PRIORS, Settings, _is_behind, _Odds, build
 from tracebench_testing.teacher import Teacher
-from tracebench_testing.toys import build_dials, build_hills
+from tracebench_testing.toys import build_dials
 from tracebench_testing.trials import Trial, run_trial
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+from tests.toys import build_hills
+
 from tracebench_core.specs import Budget, Values
 from tracebench_core.specs.events import Decision
 from tracebench_opto.trainers import anneal, basic_search
 from tracebench_testing import Teacher, Trial, run_trial
 from tracebench_testing.teacher import Lesson
-from tracebench_testing.toys import build_dials, build_hills
+from tracebench_testing.toys import build_dials
 
 
 def run(seed: int, *, temperature: float = 2.0, steps: int = 30) -> Trial:

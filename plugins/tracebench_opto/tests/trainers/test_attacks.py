@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.toys import build_trade_off
 
 from tracebench_core.contracts import Trainer
 from tracebench_core.plugins import load_ref
@@ -17,7 +18,7 @@ from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_opto.trainers.specs import TRAINER_SPECS
 from tracebench_testing import Teacher, Trial, run_trial
 from tracebench_testing.teacher import Lesson
-from tracebench_testing.toys import Toy, build_dials, build_trade_off
+from tracebench_testing.toys import Toy, build_dials
 
 NAMES = ("MapElites", "Novelty", "Anneal", "Sequence", "Portfolio", "TextualGradients")
 EVERY = pytest.mark.parametrize("name", NAMES)

@@ -6,13 +6,14 @@ import json
 from collections import Counter
 
 import pytest
+from tests.toys import build_hills
 
 from tracebench_core.contracts import Trainer
 from tracebench_core.specs import Budget
 from tracebench_core.specs.events import MetricLogged
 from tracebench_opto.trainers import basic_search, map_elites, novelty, portfolio, sequence
 from tracebench_testing import Teacher, Trial, run_trial
-from tracebench_testing.toys import Toy, build_code, build_dials, build_hills
+from tracebench_testing.toys import Toy, build_code, build_dials
 
 
 def play(trainer: Trainer, toy: Toy, *, seed: int = 0, budget: Budget | None = None, improves: float = 0.5) -> Trial:

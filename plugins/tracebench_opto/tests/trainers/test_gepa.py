@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.toys import build_trade_off
 
 from tracebench_core.contracts import Context, Problem
 from tracebench_core.proposing.answer_format import shown_values
@@ -15,7 +16,7 @@ from tracebench_opto.parts.evolution import EvolutionSettings
 from tracebench_opto.parts.evolution import evolve as evolve_pool
 from tracebench_opto.trainers import anneal, gepa_base, gepa_beam, gepa_merge, gepa_ucb
 from tracebench_testing import Teacher, Trial, run_trial
-from tracebench_testing.toys import Toy, build_dials, build_trade_off
+from tracebench_testing.toys import Toy, build_dials
 
 
 def evolve(

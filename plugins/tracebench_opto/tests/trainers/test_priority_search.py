@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.toys import build_trade_off
 
 from tracebench_core.contracts import Context
 from tracebench_core.specs import Budget, Example, Feedback, Parameter, Values
@@ -14,7 +15,7 @@ from tracebench_opto.parts.novelty import Net, edit_distance
 from tracebench_opto.trainers import pareto_search, polca, priority_search
 from tracebench_testing import Teacher, Trial, run_trial
 from tracebench_testing.teacher import Lesson
-from tracebench_testing.toys import Toy, build_dials, build_number, build_trade_off
+from tracebench_testing.toys import Toy, build_dials, build_number
 
 
 def search(

@@ -8,7 +8,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
+import re
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path as FilePath
 from typing import NamedTuple
 
@@ -17,13 +20,78 @@ from tracebench_analysis.comparison.verdicts import Comparison
 from tracebench_analysis.figures.plots import curve_rows
 from tracebench_analysis.figures.tracks import Tracks
 from tracebench_analysis.figures.views import best_jobs
-from tracebench_analysis.report.changed import marked
 from tracebench_analysis.report.html import PAGE_STYLE, embedded, table
 from tracebench_analysis.report.lines import is_cut, lines_svg
-from tracebench_analysis.report.path import Path, path_of
 from tracebench_analysis.report.sections import amount, brief_leaderboard, number
 from tracebench_analysis.report.viewed import data_uri
+from tracebench_core.specs import Candidate
+from tracebench_core.specs.events import BestChanged
 from tracebench_runs.reading.reader import Run
+
+LONGEST = 20_000
+"""Characters of a candidate that are shown."""
+MOST = 200
+"""Candidates that are shown: the first, the last, and those between by equal steps."""
+
+
+class Led(NamedTuple):
+    """A candidate that was the best for a while."""
+
+    candidate: str
+    score: float
+    evaluations: int
+    text: str
+    picture: str | bytes | None
+
+
+class Path(NamedTuple):
+    """A job's path."""
+
+    job_id: str
+    led: list[Led]
+    """Those that are shown."""
+    total: int
+    """How many led."""
+    initial: str
+    """The candidate that was there first."""
+    parent: tuple[str, str] | None
+    """What the best candidate was made from, as id and text; None where that is not known."""
+    best: tuple[str, str]
+
+
+def path_of(run: Run, job_id: str, pictures: Mapping[str, str | bytes]) -> Path | None:
+    """Return how a job came to its best candidate; None where it never measured one. `pictures` are by candidate.
+
+    The last of the path is the leader of training; the best is who won the engine's own measurement, and may be another one.
+    """
+    candidates = {candidate.id: candidate for candidate in run.candidates_of(job_id)}
+    points: dict[str, tuple[float, int]] = {}
+    for event in run.events(job_id):
+        if isinstance(event, BestChanged) and event.candidate in candidates:
+            began = points.pop(event.candidate, (0.0, event.used.evaluations))[1]
+            points[event.candidate] = event.score, began
+    if not points:
+        return None
+    names = [*points]
+    count = len(names)
+    names = [names[round(i * (len(names) - 1) / (MOST - 1))] for i in range(MOST)] if len(names) > MOST else names
+    led = [Led(name, *points[name], text_of(candidates[name]), pictures.get(name)) for name in names]
+    best = candidates.get(run.results[job_id].best_candidate or names[-1], candidates[names[-1]])
+    parent = candidates.get(best.parents[0]) if best.parents else None
+    made_from = None if parent is None else (parent.id, text_of(parent))
+    return Path(job_id, led, count, next(iter(candidates)), made_from, (best.id, text_of(best)))
+
+
+def text_of(candidate: Candidate) -> str:
+    """Return a candidate as text: its only value as it is, several with their names."""
+    if len(candidate.values) == 1:
+        (value,) = candidate.values.values()
+        whole = value if isinstance(value, str) else json.dumps(value)
+    else:
+        whole = "\n".join(f"{k} = {v if isinstance(v, str) else json.dumps(v)}" for k, v in candidate.values.items())
+    shown = whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}\n… {len(whole) - LONGEST} more characters"
+    return shown.encode("utf-8", "replace").decode()  # half of a character cannot be written
+
 
 _HERE = FilePath(__file__).parent
 STYLE = PAGE_STYLE + (_HERE / "story.css").read_text()
@@ -173,3 +241,39 @@ def _cost(run: Run, comparison: Comparison) -> str:
     tokens = total["prompt_tokens"] + total["completion_tokens"]
     usd = "at an unknown price" if total["usd"] is None else f"{number(total['usd'])} USD"
     return f"{board}<p>Cost of all jobs together: {amount(total['llm_calls'])} model calls, {amount(tokens)} tokens, {usd}.</p>"
+
+
+WORDS = re.compile(r"\w+(?:\.\w+)*|\s+|[^\w\s]")
+MOST_WORDS = 3_000
+"""Words of changed lines that are compared with one another; of more the lines are marked whole."""
+
+
+def marked(before: str, after: str) -> tuple[str, str]:
+    """Return both texts as HTML, escaped, with `<del>` in the first and `<ins>` in the second."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    left, right = [], []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        one, other = "".join(old[a:b]), "".join(new[c:d])
+        if kind == "equal":
+            left.append(html.escape(one))
+            right.append(html.escape(other))
+        else:
+            taken, given = _by_word(WORDS.findall(one), WORDS.findall(other))
+            left.append(taken)
+            right.append(given)
+    return "".join(left), "".join(right)
+
+
+def _by_word(old: Sequence[str], new: Sequence[str]) -> tuple[str, str]:
+    if len(old) + len(new) > MOST_WORDS:
+        return _wrapped("del", old), _wrapped("ins", new)
+    left, right = [], []
+    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        same = kind == "equal"
+        left.append(html.escape("".join(old[a:b])) if same else _wrapped("del", old[a:b]))
+        right.append(html.escape("".join(new[c:d])) if same else _wrapped("ins", new[c:d]))
+    return "".join(left), "".join(right)
+
+
+def _wrapped(tag: str, words: Sequence[str]) -> str:
+    return f"<{tag}>{html.escape(''.join(words))}</{tag}>" if words else ""

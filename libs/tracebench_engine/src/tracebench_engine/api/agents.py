@@ -40,6 +40,6 @@ if TYPE_CHECKING:
         start_of as start_of,
     )
     from tracebench_engine.door.held import belongings as belongings
-    from tracebench_engine.door.silence import Silence as Silence
+    from tracebench_engine.door.program import Silence as Silence
 
 __getattr__ = imported_on_use(__name__)

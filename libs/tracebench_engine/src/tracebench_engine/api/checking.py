@@ -5,28 +5,18 @@ The kit stands on this API, so it is not imported here but found by its name whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.plugins import PluginHost, load_ref
 
-__all__ = [
-    "Attacked",
-    "Check",
-    "Finding",
-    "Outcome",
-    "Skipped",
-    "attack_tasks",
-    "attacked_versions",
-    "attackers_versions",
-    "check_plugin",
-    "checks",
-]
-
-OWNER = "the conformance kit"
+About = Literal["plugin", "task", "trainer", "guide", "optimizer", "logger", "environment", "executor"]
+"""What a check looks at: a plugin, its tasks, or a kind of part."""
+_OWNER = "the conformance kit"
 
 
 def _kit(name: str) -> Any:
@@ -34,117 +24,79 @@ def _kit(name: str) -> Any:
         raise MissingRequirementError(
             "The conformance kit is not installed.", hint='pip install "tracebench-engine[testing]"'
         )
-    return load_ref(f"tracebench_testing.{name}", owner=OWNER)
+    return load_ref(f"tracebench_testing.{name}", owner=_OWNER)
 
 
-class Check(Protocol):
+class Finding(NamedTuple):
+    """One thing that is wrong."""
+
+    code: str
+    message: str
+    subject: str = ""
+    """The id of the task or part that it is about; empty for the whole plugin or trainer."""
+
+
+class Skipped(NamedTuple):
+    """A check that could not be made on this machine."""
+
+    code: str
+    reason: str
+    subject: str = ""
+
+
+class Warned(NamedTuple):
+    """One thing that will be wrong with the next minor version."""
+
+    code: str
+    message: str
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
     """One check of the kit."""
 
-    @property
-    def code(self) -> str:
-        """As in `TB301`; codes keep their meaning."""
-        ...
-
-    @property
-    def about(self) -> str:
-        """What it looks at: a plugin, a task, or a kind of part."""
-        ...
+    code: str
+    """As in `TB301`; codes keep their meaning."""
+    about: About
+    run: Callable[[Any], Iterable[Finding | Skipped | Warned]]
+    """Called with the plugin under test."""
+    text: str
+    """What is asked, why, and how to mend it."""
+    deep: bool = False
+    """It takes long: only `--deep` asks it."""
 
     @property
     def title(self) -> str:
         """What is asked, in a sentence."""
-        ...
-
-    @property
-    def deep(self) -> bool:
-        """Whether it takes long, and is asked only where that is wanted."""
-        ...
+        return " ".join(self.text.partition("\n\n")[0].split()).rstrip(".")
 
 
-class Finding(Protocol):
-    """Something that is wrong, or will be with the next minor version."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one check; it failed where there is a finding."""
 
-    @property
-    def subject(self) -> str:
-        """The task or part that it is about; empty for the whole plugin."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """What is wrong."""
-        ...
+    check: Check
+    findings: tuple[Finding, ...]
+    skipped: tuple[Skipped, ...]
+    warned: tuple[Warned, ...] = ()
 
 
-class Skipped(Protocol):
-    """A check that could not be made on this machine."""
-
-    @property
-    def subject(self) -> str:
-        """The task or part that it is about; empty for the whole plugin."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """Why."""
-        ...
-
-
-class Outcome(Protocol):
-    """What came of one check."""
-
-    @property
-    def check(self) -> Check:
-        """Which."""
-        ...
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """What is wrong; the check failed where there is one."""
-        ...
-
-    @property
-    def warned(self) -> Sequence[Finding]:
-        """What will be wrong."""
-        ...
-
-    @property
-    def skipped(self) -> Sequence[Skipped]:
-        """What could not be asked."""
-        ...
-
-
-class Attacked(Protocol):
+@dataclass(frozen=True, slots=True)
+class Attacked:
     """What became of the attacks on one task."""
 
-    @property
-    def task(self) -> str:
-        """Its full id."""
-        ...
-
-    @property
-    def withstood(self) -> int:
-        """Forgeries that earned nothing."""
-        ...
-
-    @property
-    def by(self) -> Mapping[str, int]:
-        """How many of them each set of attacks has tried, by its name; `cases` are those of the tasks' authors."""
-        ...
-
-    @property
-    def believed(self) -> Sequence[str]:
-        """Those that did, in words."""
-        ...
-
-    @property
-    def remark(self) -> str:
-        """What a reader of the number has to know, in words."""
-        ...
-
-    @property
-    def skipped(self) -> str:
-        """Why some or all could not be tried."""
-        ...
+    task: str
+    withstood: int = 0
+    """Forgeries that earned nothing."""
+    by: Mapping[str, int] = field(default_factory=dict)
+    """What of them each set of attacks has tried, by its name; `cases` are those of the tasks' authors."""
+    believed: tuple[str, ...] = ()
+    """Those that did, in words."""
+    skipped: str = ""
+    """Why some or all could not be tried."""
+    remark: str = ""
+    """What a reader of the number has to know, in words."""
 
 
 def checks() -> Mapping[str, Check]:

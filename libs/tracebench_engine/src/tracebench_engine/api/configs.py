@@ -1,18 +1,13 @@
 """A run's config as a file: reading and writing it, saying where in it a mistake stands, its schema, and the words of its fields."""
 
-from tracebench_engine.config import FlawedConfigError, config_schema, dump_config, load_config, parse_config, placing
-from tracebench_engine.config.price_file import load_prices
-from tracebench_engine.config.roots import absolute_root
-from tracebench_engine.config.schema import field_docs
-
-__all__ = [
-    "FlawedConfigError",
-    "absolute_root",
-    "config_schema",
-    "dump_config",
-    "field_docs",
-    "load_config",
-    "load_prices",
-    "parse_config",
-    "placing",
-]
+from tracebench_engine.config import (
+    FlawedConfigError as FlawedConfigError,
+    config_schema as config_schema,
+    dump_config as dump_config,
+    load_config as load_config,
+    parse_config as parse_config,
+    placing as placing,
+)
+from tracebench_engine.config.load import load_prices as load_prices
+from tracebench_engine.config.roots import absolute_root as absolute_root
+from tracebench_engine.config.schema import field_docs as field_docs

@@ -10,12 +10,10 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Feedback, Split, TaskSpec
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.job.workbench import Workbench, open_workbench
+from tracebench_engine.job.workbench import Workbench as Workbench, open_workbench as open_workbench
 from tracebench_engine.matrix.settings import resolve_options
 from tracebench_engine.measure.models import Models
-from tracebench_engine.measure.values import breach
-
-__all__ = ["Workbench", "breach", "evaluate_task", "find_task", "open_workbench"]
+from tracebench_engine.measure.values import breach as breach
 
 
 def find_task(host: PluginHost, task_id: str, options: Mapping[str, Any]) -> TaskSpec:

@@ -3,14 +3,12 @@
 import os
 from pathlib import Path
 
-from tracebench_core.plugins import HOME, unmet_requirement
-from tracebench_engine.job.execution import ending, run_order, unwritable
-from tracebench_engine.measure.wire import Wire
-from tracebench_engine.run.local.outside import ThisMachine
+from tracebench_core.plugins import HOME, unmet_requirement as unmet_requirement
+from tracebench_engine.job.execution import ending as ending, run_order as run_order, unwritable as unwritable
+from tracebench_engine.measure.wire import Wire as Wire
+from tracebench_engine.run.local.outside import ThisMachine as ThisMachine
 from tracebench_gateway.credentials import without_secrets
-from tracebench_runs.storage.lock import lock_fds
-
-__all__ = ["ThisMachine", "Wire", "ending", "job_environ", "lock_fds", "run_order", "unmet_requirement", "unwritable"]
+from tracebench_runs.storage.lock import lock_fds as lock_fds
 
 
 def job_environ(folder: Path) -> dict[str, str]:

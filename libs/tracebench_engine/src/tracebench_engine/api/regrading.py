@@ -8,16 +8,14 @@ from pathlib import Path
 from tracebench_core.errors import NothingSelectedError, UsageError, quoted
 from tracebench_core.ids import did_you_mean
 from tracebench_core.specs import JobSpec
-from tracebench_core.specs.regrade import Regrade
+from tracebench_core.specs.regrade import Regrade as Regrade
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.checks.regrading import regrade_jobs
 from tracebench_engine.run.rundir import reopen_run_dir, stored_plan
 from tracebench_runs.reading.reader import Run, load_run
-from tracebench_runs.results.regrades import append_regrades, regraded
+from tracebench_runs.results.regrades import append_regrades, regraded as regraded
 from tracebench_runs.storage.disk import disk_errors_explained
 from tracebench_runs.storage.lock import RunLock
-
-__all__ = ["Regrade", "regrade", "regraded", "to_regrade"]
 
 
 def regrade(run_dir: Path, *, tasks: Sequence[str] = ()) -> Iterator[Regrade]:

@@ -16,8 +16,7 @@ from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.checks.placing import refuse_unplaced
 from tracebench_engine.checks.preflight import note_unknown_names, refuse_unready
 from tracebench_engine.matrix.plan import Plan, make_plan
-from tracebench_engine.run.continuing import Extend, as_installed
-from tracebench_engine.run.control_resume import record_resume, refuse_unknown_error, with_run_budget
+from tracebench_engine.run.continuing import Extend, as_installed, record_resume, refuse_unknown_error, with_run_budget
 from tracebench_engine.run.rundir import open_run_dir, reopen_run_dir, stored_plan
 from tracebench_engine.run.runner import Runner, RunSummary
 from tracebench_engine.run.services import RunServices
@@ -26,8 +25,6 @@ from tracebench_runs.journal.trust import Trust
 from tracebench_runs.storage.disk import disk_errors_explained
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.lock import RunLock
-
-__all__ = ["BenchRunner", "prepare_run", "resume", "run"]
 
 
 def run(

@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-from tracebench_analysis.logs import GIVEN
-from tracebench_engine.builtin.verdict import LARGE, verdict_at_end
-
-__all__ = ["GIVEN", "LARGE", "verdict_at_end"]
+from tracebench_analysis.logs import GIVEN as GIVEN
+from tracebench_engine.builtin.verdict import LARGE as LARGE, verdict_at_end as verdict_at_end

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Bounds, Objective, SuiteSpec, TaskSpec
+
+if TYPE_CHECKING:
+    from tracebench_core.registry import Registry
 
 TASKS = "tracebench_engine.builtin.tasks"
 
 
 @hookimpl
-def tracebench_suite() -> SuiteSpec:
-    """Describe the suite."""
-    return SuiteSpec(
-        title="Internal checks",
-        description="Small synthetic tasks: numbers, code, several parameters, several objectives.",
-        licence="MIT",
-        calibrations=f"{TASKS}.calibrations:internal",
-    )
-
-
-@hookimpl
-def tracebench_tasks() -> list[TaskSpec]:
-    """List the tasks."""
-    return [
+def tracebench_register(registry: Registry) -> None:
+    """Add the suite and its tasks."""
+    registry.add(
+        SuiteSpec(
+            title="Internal checks",
+            description="Small synthetic tasks: numbers, code, several parameters, several objectives.",
+            licence="MIT",
+            calibrations=f"{TASKS}.calibrations:internal",
+        ),
         TaskSpec(
             name="code_param",
             title="Make a function return its input doubled and shifted",
@@ -81,4 +81,4 @@ def tracebench_tasks() -> list[TaskSpec]:
             ),
             citation="Six-hump camel function: Dixon and Szegö, Towards Global Optimization 2, 1978",
         ),
-    ]
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import (
     AttackSpec,
@@ -13,11 +15,14 @@ from tracebench_core.specs import (
     TrainerSpec,
 )
 
+if TYPE_CHECKING:
+    from tracebench_core.registry import Registry
+
 
 @hookimpl
-def tracebench_trainers() -> list[TrainerSpec]:
-    """The baselines that every honest comparison needs."""
-    return [
+def tracebench_register(registry: Registry) -> None:
+    """Add the baselines that every honest comparison needs, and the core's own other parts."""
+    registry.add(
         TrainerSpec(
             name="NoOp",
             aliases=("NoOpTrainer",),
@@ -73,13 +78,6 @@ def tracebench_trainers() -> list[TrainerSpec]:
             loader="tracebench_engine.builtin.command:Command",
             settings="tracebench_engine.builtin.command:CommandSettings",
         ),
-    ]
-
-
-@hookimpl
-def tracebench_optimizers() -> list[OptimizerSpec]:
-    """The core's own proposers."""
-    return [
         OptimizerSpec(
             name="Reflective",
             title="Shows parameters, feedback and history to a model and asks for new values",
@@ -94,23 +92,9 @@ def tracebench_optimizers() -> list[OptimizerSpec]:
             settings="tracebench_engine.builtin.recombine:RecombineSettings",
             calls_per_proposal=0.0,
         ),
-    ]
-
-
-@hookimpl
-def tracebench_executors() -> list[ExecutorSpec]:
-    """Jobs on this machine."""
-    return [
         ExecutorSpec(
             name="local", title="One process per job on this machine", loader="tracebench_engine.builtin.local:build"
-        )
-    ]
-
-
-@hookimpl
-def tracebench_loggers() -> list[LoggerSpec]:
-    """Sinks of a job's events."""
-    return [
+        ),
         LoggerSpec(
             name="ConsoleLogger",
             title="Lines in the job's stdout.log",
@@ -124,28 +108,14 @@ def tracebench_loggers() -> list[LoggerSpec]:
                 Requirement(kind="module", name="tensorboardX", hint='pip install "tracebench-engine[tensorboard]"'),
             ),
         ),
-    ]
-
-
-@hookimpl
-def tracebench_reporters() -> list[ReporterSpec]:
-    """Views of a run under way."""
-    return [
         ReporterSpec(name="live", title="A live table", loader="tracebench_engine.builtin.live:LiveReporter"),
         ReporterSpec(
             name="plain", title="One line per change", loader="tracebench_engine.builtin.reporters:PlainReporter"
         ),
         ReporterSpec(name="json", title="JSON Lines", loader="tracebench_engine.builtin.reporters:JsonReporter"),
-    ]
-
-
-@hookimpl
-def tracebench_attacks() -> list[AttackSpec]:
-    """What programs do to a score that is taken beside them."""
-    return [
         AttackSpec(
             name="forgeries",
             title="Closures, frames, builtins, modules, early exits, odd values and a judge of their own",
             loader="tracebench_testing.forgeries.forgeries:forgeries",
-        )
-    ]
+        ),
+    )

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Bounds, SuiteSpec, TaskSpec
 
-
-@hookimpl
-def tracebench_suite() -> SuiteSpec:
-    """Describe the suite."""
-    return SuiteSpec(
-        title="Trace examples",
-        description="The first examples of Trace's tutorials.",
-        aliases=("example",),
-        licence="MIT",
-        calibrations="tracebench_engine.builtin.tasks.calibrations:trace_examples",
-    )
+if TYPE_CHECKING:
+    from tracebench_core.registry import Registry
 
 
 @hookimpl
-def tracebench_tasks() -> list[TaskSpec]:
-    """List the tasks."""
-    return [
+def tracebench_register(registry: Registry) -> None:
+    """Add the suite and its tasks."""
+    registry.add(
+        SuiteSpec(
+            title="Trace examples",
+            description="The first examples of Trace's tutorials.",
+            aliases=("example",),
+            licence="MIT",
+            calibrations="tracebench_engine.builtin.tasks.calibrations:trace_examples",
+        ),
         TaskSpec(
             name="greeting_stub",
             title="Find the greeting that a language calls for",
@@ -42,4 +42,4 @@ def tracebench_tasks() -> list[TaskSpec]:
             score_bounds=Bounds(minimum=0.0, maximum=1.0),
             metric="similarity",
         ),
-    ]
+    )

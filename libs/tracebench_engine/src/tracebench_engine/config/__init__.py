@@ -3,6 +3,6 @@
 from tracebench_engine.config.load import FlawedConfigError, load_config, parse_config
 from tracebench_engine.config.placing import placing
 from tracebench_engine.config.schema import config_schema
-from tracebench_engine.config.snapshot import dump_config
+from tracebench_engine.config.document import dump_config
 
 __all__ = ["FlawedConfigError", "config_schema", "dump_config", "load_config", "parse_config", "placing"]

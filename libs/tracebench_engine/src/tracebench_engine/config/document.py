@@ -15,6 +15,7 @@ import yaml
 
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import nearest
+from tracebench_core.specs import RunConfig
 from tracebench_engine.config.problems import HINT, Loc, Problem, hide_keys, render, report
 from tracebench_engine.config.secrets import secret_of_line
 from tracebench_engine.config.slips import find_slip
@@ -271,3 +272,14 @@ def unfit_for_json(data: Any) -> Iterator[Problem]:
             yield Problem(loc, f"is {item}: numbers in a config are finite.")
         elif not (item is None or isinstance(item, str | int | float | bool)):
             yield Problem(loc, f"is a {type(item).__name__}, which a config cannot hold.")
+
+
+WIDTH = 120
+
+
+def dump_config(config: RunConfig) -> str:
+    """Return the config as YAML, every field written out; `load_config` reads it back as an equal config."""
+    text: str = yaml.dump(
+        config.model_dump(mode="json"), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=WIDTH
+    )
+    return text

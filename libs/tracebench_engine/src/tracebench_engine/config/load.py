@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,8 @@ from pydantic import ValidationError
 
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import canonical_json
-from tracebench_core.specs import RunConfig
+from tracebench_core.specs import Price, RunConfig
+from tracebench_core.specs.run import OF_RANGE, OF_VALUES
 from tracebench_engine.config import document
 from tracebench_engine.config.canonical import Canonical, spellings
 from tracebench_engine.config.document import Document
@@ -21,8 +24,7 @@ from tracebench_engine.config.meant import Meant, elsewhere, entry, meant, withi
 from tracebench_engine.config.overrides import Override, apply, parse_override
 from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
 from tracebench_engine.config.secrets import cut
-from tracebench_engine.config.shape import names_at
-from tracebench_engine.config.sound import place_of, sound_part
+from tracebench_engine.config.shape import kind_at, names_at
 
 MISTYPED = ("_type", "_parsing", "_error")
 """Kinds of pydantic's errors that are about what was written, not about its bounds."""
@@ -172,3 +174,89 @@ def placed(problem: Problem, form: Canonical, changes: Sequence[Override]) -> Pr
         if problem.loc[: len(change.loc)] == change.loc:
             return replace(problem, override=change.text)
     return replace(problem, loc=form.origin_of(problem.loc))
+
+
+MATRIX = ("tasks", "trainers")
+"""Lists whose items keep their places, as messages count them."""
+ROUNDS = 5
+"""A mistake can hide another; so often is looked again."""
+_GAP = {"id": "-"}
+
+
+def place_of(error: Mapping[str, Any]) -> Loc:
+    """Return the field that a pydantic error is about; of an error about the whole, the field that it names first."""
+    loc: Loc = tuple(step for step in error["loc"] if step not in {OF_VALUES, OF_RANGE})
+    if not loc and (named := re.match(r".*?`(\w+)", str(error["msg"]))) and kind_at((named[1],)) is not None:
+        return (named[1],)
+    return loc
+
+
+def sound_part(data: Mapping[str, Any], wrong: Iterable[Loc]) -> RunConfig | None:
+    """Return a config without some fields; None when nothing holds without them.
+
+    A task or trainer that cannot do without such a field stays in its place, with an empty id.
+    """
+    left = copy.deepcopy(dict(data))
+    gaps: set[Loc] = set()
+    for _ in range(ROUNDS):
+        for loc in wrong:
+            _take_out(left, loc, gaps)
+        try:
+            return _with_gaps(RunConfig.model_validate_json(json.dumps(left), strict=True), gaps)
+        except ValidationError as err:
+            wrong = [place_of(dict(error)) for error in err.errors()]
+    return None
+
+
+def _take_out(left: dict[str, Any], loc: Loc, gaps: set[Loc]) -> None:
+    """Take a field out; where it is missing, what cannot do without it."""
+    while loc:
+        above, last = loc[:-1], loc[-1]
+        at = _at(left, above)
+        if len(above) == 1 and above[0] in MATRIX and isinstance(at, list) and isinstance(last, int) and last < len(at):
+            at[last] = _GAP
+            gaps.add(loc)
+            return
+        if isinstance(at, dict) and last in at:
+            del at[last]
+            if not above and last in MATRIX:
+                left[last] = [_GAP]
+                gaps.add((last, 0))
+            return
+        loc = above
+
+
+def _at(left: Any, loc: Loc) -> Any:
+    for step in loc:
+        try:
+            left = left[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return left
+
+
+def _with_gaps(config: RunConfig, gaps: Iterable[Loc]) -> RunConfig:
+    lists: dict[str, list[Any]] = {name: [*getattr(config, name)] for name in MATRIX}
+    for name, i in gaps:
+        lists[str(name)][int(i)] = lists[str(name)][int(i)].model_copy(update={"id": ""})
+    return config.model_copy(update={name: tuple(items) for name, items in lists.items()})
+
+
+def load_prices(path: Path) -> dict[str, Price]:
+    """Read a price file, such as `{gpt-4o-mini: {prompt: 0.15, completion: 0.60, cached: 0.075}}`.
+
+    Raises:
+        ConfigError: naming file, line and field of every problem, with the nearest valid name for a typo.
+    """
+    source = document.read(path)
+    prices: dict[str, Price] = {}
+    problems: list[Problem] = []
+    for model, given in source.data.items():
+        try:
+            prices[str(model)] = Price.model_validate(given, strict=True)
+        except ValidationError as err:
+            for error in err.errors():
+                loc: Loc = (str(model), *error["loc"])
+                problems.append(Problem(loc, describe({**error, "loc": loc}, Price.model_fields)))
+    report(problems, source)
+    return prices

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
 
 from tracebench_core.errors import BudgetExhausted, TrainingStopped
+from tracebench_core.ids import content_hash
 from tracebench_core.specs import (
     BudgetState,
     Candidate,
+    Example,
     JobOrder,
     JobResult,
     JobSpec,
     JobStatus,
+    Split,
+    SplitData,
     TaskSpec,
 )
 from tracebench_core.specs.events import (
@@ -35,7 +42,7 @@ from tracebench_engine.job.job import JobContext, end_of_budget, open_job_task, 
 from tracebench_engine.job.scoring import Scorer
 from tracebench_engine.measure.answer_cache import CachedModels
 from tracebench_engine.measure.attempt import describe_error
-from tracebench_engine.measure.content import data_of
+from tracebench_engine.measure.building import OpenTask
 from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.repeats import Repeats
 from tracebench_engine.measure.service import EvaluationService
@@ -299,3 +306,42 @@ def conclude_broken(layout: JobLayout, job: JobSpec, *, error: Exception) -> Job
     recorder.finished("failed", "error", used=used, seconds=used.seconds)
     writer.close(durable=False)
     return Reading(layout, job).conclude()
+
+
+def data_of(opened: OpenTask) -> dict[Split, SplitData]:
+    """Return what there is of each split of an opened task."""
+    splits: dict[Split, Sequence[Example]] = {**opened.task.splits, "test": opened.test}
+    return {split: split_data(examples) for split, examples in sorted(splits.items()) if examples}
+
+
+def split_data(examples: Sequence[Example]) -> SplitData:
+    """Return how many examples there are, and the digest of their ids, inputs and references, in their order.
+
+    There is no digest where something in them is no data: an open file, or a `Path`, which says where something lies on this machine and
+    not what it is.
+    """
+    told = [[example.id, example.input, example.reference] for example in examples]
+    try:
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"), default=_as_data)
+    except (TypeError, ValueError, RecursionError):
+        return SplitData(examples=len(told))
+    return SplitData(examples=len(told), sha256=content_hash(text.encode()))
+
+
+def _as_data(value: Any) -> Any:
+    """Return what JSON has no form for as something that it has, together with its type."""
+    kind = type(value).__name__
+    if isinstance(value, BaseModel):
+        return [kind, {name: getattr(value, name) for name in type(value).model_fields}]
+    if is_dataclass(value) and not isinstance(value, type):
+        return [kind, {f.name: getattr(value, f.name) for f in fields(value)}]
+    if isinstance(value, bytes | bytearray):
+        return [kind, content_hash(bytes(value))]
+    if isinstance(value, set | frozenset):
+        return [kind, sorted(json.dumps(item, sort_keys=True, default=_as_data) for item in value)]
+    if isinstance(value, complex):
+        return [kind, value.real, value.imag]
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and not getattr(dtype, "hasobject", True):  # of numpy, which need not be here
+        return [kind, str(dtype), list(value.shape), content_hash(value.tobytes())]
+    raise TypeError(kind)

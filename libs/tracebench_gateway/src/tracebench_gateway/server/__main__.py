@@ -22,7 +22,7 @@ from tracebench_gateway.models import PREFIXES, ROLES, role_config
 from tracebench_gateway.server.app import Routes
 from tracebench_gateway.server.assembly import build_service
 from tracebench_gateway.server.connections import KEEP_ALIVE_SECONDS, ConnectionGuard, raise_descriptor_limit
-from tracebench_gateway.server.privacy import forbid_inspection, redact_output
+from tracebench_gateway.server.echo import forbid_inspection, redact_output
 from tracebench_gateway.server.settings import GatewaySettings
 
 PARENT_CHECK_SECONDS = 1.0

@@ -24,7 +24,7 @@ from tracebench_gateway.server.providers.pieces import send_in_pieces
 from tracebench_gateway.server.providers.stub import StubProvider
 from tracebench_gateway.server.service import Service
 from tracebench_gateway.server.settings import GatewaySettings, ShippedAnswers
-from tracebench_gateway.stub.answers import Ladder
+from tracebench_gateway.stub.model import Ladder
 
 
 class ReplayProvider:

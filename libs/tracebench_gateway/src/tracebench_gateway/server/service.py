@@ -25,9 +25,8 @@ from tracebench_gateway.server.echo import WithoutEcho
 from tracebench_gateway.server.errors import Refused
 from tracebench_gateway.server.idempotency import IdempotentCalls
 from tracebench_gateway.server.metering.accounts import Account, Accounts, Filed, Grant, refusal_text
-from tracebench_gateway.server.metering.admission import Admission, IsGone
+from tracebench_gateway.server.metering.admission import Admission, IsGone, Limits
 from tracebench_gateway.server.metering.ledger import Ledger, marks_of
-from tracebench_gateway.server.metering.limits import Limits
 from tracebench_gateway.server.metering.meter import at_least, cost, estimate, is_credible, measure
 from tracebench_gateway.server.outage import Outages
 from tracebench_gateway.server.providers.pieces import send_in_pieces, text_of_delta

@@ -5,11 +5,11 @@ from __future__ import annotations
 import marshal
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from tracebench_core import money
+from tracebench_core import averages, money
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import suite_of
 from tracebench_core.specs import (
@@ -19,10 +19,12 @@ from tracebench_core.specs import (
     Cage,
     ErrorInfo,
     FeedbackStatus,
+    FrontPoint,
     Gain,
     JobResult,
     JobSpec,
     Judge,
+    Objective,
     ProposalCounts,
     Raised,
     RaisedCount,
@@ -47,7 +49,6 @@ from tracebench_core.specs.events import (
     StepFinished,
     TrainingEnded,
 )
-from tracebench_runs.events.front import Front
 from tracebench_runs.events.many import Numbers, Texts
 from tracebench_runs.events.metering import Meter
 
@@ -326,3 +327,54 @@ def last_line(error: ErrorInfo | None) -> str:
         return ""
     lines = [line.strip() for line in error.message.splitlines() if line.strip()]
     return f"{error.type}: {lines[-1]}" if lines else error.type
+
+
+_PREFERENCE: tuple[Split, ...] = ("validation", "train")
+
+
+class Front:
+    """Collects evaluations; `points` compares candidates that were measured on the same examples only.
+
+    Those are all examples of the validation split that the job met, or of train where no validation took place. A candidate that
+    misses one of them, or failed on one, is left out. Of equal candidates the earliest stands for all.
+    """
+
+    def __init__(self, objectives: Sequence[Objective]) -> None:
+        self._objectives = tuple(objectives)
+        self._measured: dict[Split, dict[str, dict[str, EvaluationDone]]] = {s: {} for s in _PREFERENCE}
+
+    def add(self, event: EvaluationDone) -> None:
+        """Take one evaluation; a later one of the same candidate and example replaces it."""
+        if self._objectives and event.split in self._measured:
+            self._measured[event.split].setdefault(event.candidate, {})[event.example] = event
+
+    def points(self) -> tuple[FrontPoint, ...]:
+        """Return the front in the order in which its candidates appeared, with the mean of every objective's metric."""
+        by_candidate = next((self._measured[s] for s in _PREFERENCE if self._measured[s]), {})
+        examples = set[str]().union(*by_candidate.values())
+        names = [o.metric for o in self._objectives]
+        signs = [1.0 if o.direction == "maximize" else -1.0 for o in self._objectives]
+        front: list[tuple[tuple[float, ...], FrontPoint]] = []
+        for candidate, results in by_candidate.items():
+            metrics = _means(results, examples=examples, names=names)
+            if metrics is None:
+                continue
+            gains = tuple(sign * metrics[name] for sign, name in zip(signs, names, strict=True))
+            if any(_covers(other, gains) for other, _ in front):
+                continue
+            front = [kept for kept in front if not _covers(gains, kept[0])]
+            front.append((gains, FrontPoint(candidate=candidate, metrics=metrics)))
+        return tuple(point for _, point in front)
+
+
+def _covers(left: tuple[float, ...], right: tuple[float, ...]) -> bool:
+    return all(a >= b for a, b in zip(left, right, strict=True))
+
+
+def _means(results: dict[str, EvaluationDone], *, examples: set[str], names: Sequence[str]) -> dict[str, float] | None:
+    if results.keys() != examples or any(r.status != "ok" for r in results.values()):
+        return None
+    ordered = [results[e].metrics for e in sorted(examples)]
+    if not all(math.isfinite(m.get(n, math.nan)) for m in ordered for n in names):
+        return None
+    return {n: averages.mean([m[n] for m in ordered]) for n in sorted(names)}

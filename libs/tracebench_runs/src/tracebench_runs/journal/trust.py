@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from tracebench_core.errors import RunDirError, quoted
 from tracebench_core.specs import JobStatus
-from tracebench_runs.journal.ends import Ends
 from tracebench_runs.journal.journal import EndRecord, TrainedRecord
 from tracebench_runs.journal.keys import last_seen
 from tracebench_runs.journal.lines import STATUSES, JournalReader, TimedEnd
@@ -18,6 +17,57 @@ from tracebench_runs.journal.sifted import Sifted, sift
 from tracebench_runs.storage import files
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.seal import Seal, seal_of
+
+_STATUSES: tuple[JobStatus, ...] = get_args(JobStatus)
+_DIGEST = 32
+"""Bytes of a SHA-256."""
+_SIZE = 8
+"""Bytes of a status and a size."""
+
+
+class Ends(MutableMapping[str, EndRecord]):
+    """Behaves as a dict of end records by job; what it gives is equal to what was put in."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, EndRecord | bytes] = {}
+
+    def __getitem__(self, job_id: str) -> EndRecord:
+        kept = self._kept[job_id]
+        if isinstance(kept, EndRecord):
+            return kept
+        parts = [kept[1:_SIZE], kept[_SIZE : _SIZE + _DIGEST], kept[_SIZE + _DIGEST :]]
+        seal = Seal(int.from_bytes(parts[0], "big"), parts[2].hex())
+        return EndRecord(job_id, _STATUSES[kept[0]], parts[1].hex(), seal)
+
+    def __setitem__(self, job_id: str, end: EndRecord) -> None:
+        self._kept[job_id] = _packed(end) if end.job_id == job_id else end
+
+    def __delitem__(self, job_id: str) -> None:
+        del self._kept[job_id]
+
+    def clear(self) -> None:
+        """Let go of all at once: one by one from its beginning, a dict of n takes the square of n steps."""
+        self._kept.clear()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _packed(end: EndRecord) -> EndRecord | bytes:
+    """Return status, size and both digests as bytes; a record that could not be given back as it was stays one."""
+    seal = end.events
+    if seal is None or not 0 <= seal.size < 1 << 8 * (_SIZE - 1):
+        return end
+    try:
+        digests = [bytes.fromhex(text) for text in (end.digest, seal.sha256)]
+    except ValueError:
+        return end
+    if any(len(d) != _DIGEST for d in digests) or [d.hex() for d in digests] != [end.digest, seal.sha256]:
+        return end
+    return b"".join([bytes([_STATUSES.index(end.status)]), seal.size.to_bytes(_SIZE - 1, "big"), *digests])
 
 
 class JournalDamage(NamedTuple):

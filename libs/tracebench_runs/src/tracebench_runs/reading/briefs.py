@@ -30,7 +30,7 @@ from tracebench_core.specs import (
 from tracebench_runs.events.reduce import not_run
 from tracebench_runs.journal.trust import Trust
 from tracebench_runs.meta.planned import ids_of
-from tracebench_runs.results.trusted import trusted_result
+from tracebench_runs.results.results import trusted_result
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import read_whole
 

@@ -19,10 +19,9 @@ from tracebench_runs.meta.planned import chosen_of, ids_of, series_of
 from tracebench_runs.meta.salt_files import read_salts
 from tracebench_runs.results.leaderboard import COLUMNS as LEADERBOARD_COLUMNS
 from tracebench_runs.results.leaderboard import standings
-from tracebench_runs.results.results import read_result
+from tracebench_runs.results.results import read_result, trusted_result
 from tracebench_runs.results.rows import COLUMNS, GroupKey, Row, group_of, make_row, sharing
 from tracebench_runs.results.summary import RunEnd, summary_bytes
-from tracebench_runs.results.trusted import trusted_result
 from tracebench_runs.storage import files
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.regular import read_whole

@@ -7,6 +7,6 @@ that asked for it, with the environment, descriptors, folder and session that a 
 """
 
 from tracebench_sandbox.forkserver.launch import launch, plant
-from tracebench_sandbox.forkserver.process import ForkedProcess, HelperProcess
+from tracebench_sandbox.forkserver.launch import ForkedProcess, HelperProcess
 
 __all__ = ["ForkedProcess", "HelperProcess", "launch", "plant"]

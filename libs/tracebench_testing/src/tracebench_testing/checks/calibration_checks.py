@@ -8,9 +8,9 @@ from typing import Any
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.specs import Calibration, TaskSpec
+from tracebench_engine.api.checking import Finding, Skipped, Warned
 from tracebench_engine.api.kit.cases import calibrate, cases_of
 from tracebench_engine.api.kit.parts import open_task
-from tracebench_testing.checks.findings import Finding, Skipped, Warned
 from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
 
 FORGED_SECONDS = 600.0

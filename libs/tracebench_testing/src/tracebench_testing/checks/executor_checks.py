@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tracebench_core.plugins import Catalog
-from tracebench_testing.checks.findings import Finding, Skipped
+from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
 
 RUN_SECONDS = 170.0

@@ -19,12 +19,11 @@ from tracebench_core.errors import (
 )
 from tracebench_core.plugins import Kind, load_ref
 from tracebench_core.specs import Budget, Component, EnvironmentSpec, Example, Values
+from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_engine.api.evaluating import open_workbench
 from tracebench_engine.api.kit.parts import build_optimizer, open_task, refuse_unmet, resolve_settings
-from tracebench_testing.answering import Answer
-from tracebench_testing.checks.findings import Finding, Skipped
+from tracebench_testing.answering import Answer, FakeModel
 from tracebench_testing.checks.plugin import PluginUnderTest
-from tracebench_testing.fake_model import FakeModel
 from tracebench_testing.teacher import Teacher
 from tracebench_testing.toys import Toy, build_dials, build_number
 from tracebench_testing.trials import Trial, run_trial

@@ -10,10 +10,12 @@ from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import KINDS, Catalog, load_ref
 from tracebench_core.plugins.discovery import CORE, REQUIREMENT
 from tracebench_core.specs import Component, TaskSpec, TrainerSpec
-from tracebench_testing.checks.findings import Finding, Skipped
+from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_testing.checks.plugin import PluginUnderTest
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_./+-]*", re.IGNORECASE)
+REFS = ("loader", "options", "settings", "cost", "advice", "sizes_of", "answers", "stands_on")
+"""Fields of specs that name something to import."""
 Found = Iterator[Finding | Skipped]
 
 
@@ -46,20 +48,9 @@ def check_refs_resolve(plugin: PluginUnderTest) -> Found:
     Every `loader`, and every model of options or settings, of every task and part is imported. What needs a library that is missing here
     is skipped. Mend: correct the reference, written `package.module:attribute`, or declare what it needs in `requires`.
     """
-    specs: dict[str, TaskSpec | Component] = dict(plugin.tasks)
-    for kind in KINDS:
-        specs |= {f"{kind} {name}": spec for name, spec in plugin.parts(kind).items()}
     asked: set[str] = set()
-    for id_, spec in specs.items():
-        refs = [spec.loader, getattr(spec, "options", None), getattr(spec, "settings", None)]
-        refs += [
-            getattr(spec, "cost", None),
-            getattr(spec, "advice", None),
-            getattr(spec, "sizes_of", None),
-            getattr(spec, "answers", None),
-            getattr(spec, "stands_on", None),
-        ]
-        for ref in refs:
+    for id_, spec in _specs(plugin).items():
+        for ref in (getattr(spec, name, None) for name in REFS):
             if not isinstance(ref, str) or ref in asked:
                 continue
             asked.add(ref)
@@ -133,10 +124,7 @@ def check_specs_survive_json(plugin: PluginUnderTest) -> Found:
     Specs travel to other processes and are kept in run directories. Mend: keep to the declared types; a subclass with fields of its own
     does not come back.
     """
-    specs: dict[str, TaskSpec | Component] = dict(plugin.tasks)
-    for kind in KINDS:
-        specs |= {f"{kind} {name}": spec for name, spec in plugin.parts(kind).items()}
-    for id_, spec in specs.items():
+    for id_, spec in _specs(plugin).items():
         public = next(c for c in type(spec).__mro__ if c.__module__.startswith("tracebench_core.specs"))
         try:
             same = public.model_validate_json(spec.model_dump_json()) == spec  # type: ignore[attr-defined]  # a Spec
@@ -161,6 +149,12 @@ def check_index(plugin: PluginUnderTest) -> Found:
             names = {name, *(spec.aliases if isinstance(spec, TrainerSpec) else ())}
             if not names & announced:
                 yield Finding("TB108", "it is not announced in `tracebench.index`", f"{kind} {name}")
+
+
+def _specs(plugin: PluginUnderTest) -> dict[str, TaskSpec | Component]:
+    """Return what the plugin offers, by the name that a finding has for it."""
+    parts = {f"{kind} {name}": spec for kind in KINDS for name, spec in plugin.parts(kind).items()}
+    return {**plugin.tasks, **parts}
 
 
 def _is_core(line: str) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import load_ref
 from tracebench_core.specs import ExampleResult, Feedback, Split, TaskSpec, Values
+from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_engine.api.evaluating import open_workbench
 from tracebench_engine.api.kit.parts import open_task
-from tracebench_testing.checks.findings import Finding, Skipped
+from tracebench_testing.answering import FakeModel
 from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
-from tracebench_testing.fake_model import FakeModel
 
 MOST_EXAMPLES = 3
 LONGEST_TEXT = 100_000

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from tracebench_core.specs import Parameter, Values
-from tracebench_testing.attacks import WRAPPER, Forgery, Target
+from tracebench_testing.attacks import WRAPPER, Forgery, Target, functions_in
 from tracebench_testing.forgeries.c_functions import forged_c
 from tracebench_testing.forgeries.lies import lies
 from tracebench_testing.forgeries.source_forgeries import forged_sources, forged_trees, language_of
@@ -189,7 +188,7 @@ REACHED = "the answer can be reached by what does no work and returns what its c
 
 def forgeries(target: Target) -> Iterator[Forgery | str]:
     """Yield all of the kit's forgeries of a task's parameters."""
-    forged = [*forged_values(target.parameters, target.honest, metric=target.metric)]
+    forged = [*forged_values(target)]
     if target.is_timed:
         forged = [each for each in forged if each[0].partition(": ")[2].startswith("c ")]
         if not forged:
@@ -199,37 +198,24 @@ def forgeries(target: Target) -> Iterator[Forgery | str]:
     if not forged:
         kinds = ", ".join(f"`{parameter.name}` ({parameter.kind})" for parameter in target.parameters)
         yield f"does not apply: no parameter holds a program in Python, C or shell to forge with: {kinds}"
-    for name, steals, idles in thieves(target.parameters, target.honest):
-        yield Forgery(name, steals, no_more_than=idles, means=REACHED)
+    for parameter, name in target.functions():
+        held = {"base": target.honest[parameter], "name": name, "oracles": ORACLES}
+        steals, idles = (target.honest | {parameter: form.format(**held)} for form in (THIEF, IDLE))
+        yield Forgery(f"{parameter}: steals", steals, no_more_than=idles, means=REACHED)
     for name, keeps, values in forged:
         yield Forgery(name, values, no_more_than=target.honest if keeps else None)
     yield from lies(target)
 
 
-def forged_values(parameters: Sequence[Parameter], base: Values, *, metric: str) -> Iterator[tuple[str, bool, Values]]:
+def forged_values(target: Target) -> Iterator[tuple[str, bool, Values]]:
     """Yield every forgery of every parameter that holds programs: its name, whether the honest result is kept, all values.
 
     A Python function is forged from within, where whoever calls it is near; scripts, C sources and trees of files claim a score in all the
     places where one may be looked for.
     """
-    for parameter in parameters:
-        for what, keeps, value in _forged(parameter, base.get(parameter.name), metric=metric):
-            yield f"{parameter.name}: {what}", keeps, base | {parameter.name: value}
-
-
-def thieves(parameters: Sequence[Parameter], base: Values) -> Iterator[tuple[str, Values, Values]]:
-    """Yield for every Python function a program that only returns what its callers hold, and one that does nothing."""
-    for parameter in parameters:
-        text = base.get(parameter.name)
-        if (
-            parameter.kind != "code"
-            or not isinstance(text, str)
-            or (name := function_of(parameter)) not in _defined(text)
-        ):
-            continue
-        steals = THIEF.format(base=text, name=name, oracles=ORACLES)
-        idles = IDLE.format(base=text, name=name)
-        yield f"{parameter.name}: steals", base | {parameter.name: steals}, base | {parameter.name: idles}
+    for parameter in target.parameters:
+        for what, keeps, value in _forged(parameter, target.honest.get(parameter.name), metric=target.metric):
+            yield f"{parameter.name}: {what}", keeps, target.honest | {parameter.name: value}
 
 
 def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[str, bool, Any]]:
@@ -239,7 +225,7 @@ def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[
             for what, tree in forged_trees({p: str(t) for p, t in value.items()}, big=big, metric=metric):
                 yield f"{what} {big}", True, tree
     elif parameter.kind == "code" and isinstance(value, str):
-        if (name := function_of(parameter)) in _defined(value):
+        if (name := function_of(parameter)) in functions_in(value):
             yield from _forged_functions(value, name, metric=metric)
         elif language := language_of(value):
             for big in BIG:
@@ -251,13 +237,13 @@ def _forged(parameter: Parameter, value: Any, *, metric: str) -> Iterator[tuple[
 
 def _forged_functions(text: str, name: str, *, metric: str) -> Iterator[tuple[str, bool, str]]:
     """Yield every forgery of a Python function: what it does, whether the honest result is kept, and the text."""
-    own = [judge for judge in JUDGES if judge not in _defined(text)]
+    own = [judge for judge in JUDGES if judge not in functions_in(text)]
     for verdict in ("True", *BIG):
         brought = "\n".join(f"def {judge}(*args, **kwargs):\n    return {verdict}\n" for judge in own)
         yield f"own judge {verdict}", True, f"{text}\n\n{brought}"
     for big in BIG:
         claims = "".join(
-            f"{each} = {big}\n" for each in (*CLAIMED, metric) if each.isidentifier() and each not in _defined(text)
+            f"{each} = {big}\n" for each in (*CLAIMED, metric) if each.isidentifier() and each not in functions_in(text)
         )
         yield f"own score {big}", True, f"{text}\n\n{claims}metrics = {{'score': {big}, {metric!r}: {big}}}\n"
     for big in BIG:
@@ -272,12 +258,3 @@ def _forged_functions(text: str, name: str, *, metric: str) -> Iterator[tuple[st
             False,
             FRAME.format(base=text, name=name, big=BIG[0], body="        pass", returned=value),
         )
-
-
-def _defined(text: str) -> set[str]:
-    """Return the names of the functions that a program defines; none where it is no Python."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError):
-        return set()
-    return {node.name for node in body if isinstance(node, ast.FunctionDef)}

@@ -11,9 +11,9 @@ from tracebench_core.plugins import load_ref
 from tracebench_core.specs import Feedback, Values
 from tracebench_engine.api.evaluating import Workbench, breach, open_workbench
 from tracebench_engine.api.installed.hosting import open_host
+from tracebench_testing.answering import FakeModel
 from tracebench_testing.attacks import Forgery, Target
 from tracebench_testing.checks.task_checks import shipped_answers
-from tracebench_testing.fake_model import FakeModel
 
 SEVERAL = 3
 """Examples that a forgery meets."""

@@ -15,7 +15,7 @@ from tracebench_core.specs import Parameter, Values
 from tracebench_engine.api.evaluating import breach, open_workbench
 from tracebench_engine.api.installed.hosting import open_host
 from tracebench_engine.api.sandboxes import open_sandbox
-from tracebench_testing.fake_model import FakeModel
+from tracebench_testing.answering import FakeModel
 from tracebench_testing.forgeries.source_forgeries import after_future, language_of
 
 _WRITES = """try:

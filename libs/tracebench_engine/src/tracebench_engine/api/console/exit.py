@@ -1,5 +1,3 @@
 """How the process of a command ends: at once, once everything is written, unless a profiler or a debugger looks on."""
 
-from tracebench_sandbox.exit import code_of, is_watched, leave
-
-__all__ = ["code_of", "is_watched", "leave"]
+from tracebench_sandbox.exit import code_of as code_of, is_watched as is_watched, leave as leave

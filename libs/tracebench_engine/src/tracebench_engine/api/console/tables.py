@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import nearest
-from tracebench_engine.builtin.columns import Layout, laid_out, wrapped
-
-__all__ = ["Layout", "chosen", "laid_out", "places_of", "wrapped"]
+from tracebench_engine.builtin.columns import Layout as Layout, laid_out as laid_out, wrapped as wrapped
 
 
 def chosen(text: str | None, *tables: Sequence[str]) -> tuple[str, ...] | None:

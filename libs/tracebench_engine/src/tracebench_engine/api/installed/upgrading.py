@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import yaml
 
@@ -13,12 +15,10 @@ from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import Kind, PluginHost
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Component
-from tracebench_engine.api.installed.formerly import Subject, former_names
-from tracebench_engine.api.installed.promptfoo import from_promptfoo, is_promptfoo
 from tracebench_engine.config import document, parse_config
 from tracebench_engine.config.canonical import Canonical, level_of
 from tracebench_engine.config.problems import Loc, dotted, hide_keys
-from tracebench_engine.config.secrets import cut
+from tracebench_engine.config.secrets import cut, secrets_in
 from tracebench_engine.matrix.settings import known_names
 
 PARTS: tuple[Kind, ...] = ("optimizer", "guide", "logger")
@@ -223,3 +223,122 @@ def _at(raw: Any, loc: Loc) -> Any:
 def _dicts(items: Any) -> list[tuple[int, dict[str, Any]]]:
     """Return the mappings of a list with their places; what else stands there is told when the whole is checked."""
     return [(i, item) for i, item in enumerate(items) if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+Subject: TypeAlias = Literal["task", "trainer", "optimizer", "guide", "logger", "setting"]
+FILE = "formerly.json"
+
+
+class Former(NamedTuple):
+    """What a name of earlier configs stands for now."""
+
+    now: str | None
+    """The name of today; None where there is none, and what stands there goes."""
+    settings: dict[str, Any]
+    """Of a trainer: the settings that its old name meant."""
+    why: str
+    """A sentence for the user."""
+
+
+def former_names(host: PluginHost) -> dict[tuple[Subject, str, str], Former]:
+    """Return what installed plugins say of earlier names: by kind, owner (of a setting, else empty) and name."""
+    found: dict[tuple[Subject, str, str], Former] = {}
+    for record in host.records.values():
+        if record.entry_point is None:
+            continue
+        try:
+            told = json.loads((files(record.entry_point.module.partition(".")[0]) / FILE).read_text("utf-8"))
+            for row in told:
+                former = Former(row.get("now"), dict(row.get("settings", {})), str(row["why"]))
+                found.setdefault((row["kind"], str(row.get("of", "")), str(row["name"])), former)
+        except (ImportError, OSError, ValueError, TypeError, KeyError, AttributeError):
+            continue
+    return found
+
+
+Told = dict[Loc, tuple[str, bool]]
+OF_MODELS = {
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "top_p": "top_p",
+    "seed": "seed",
+    "apiBaseUrl": "base_url",
+    "apiKeyEnvar": "api_key_env",
+}
+"""Settings of a provider there, and the fields of a model here."""
+MODES = frozenset({"chat", "completion", "messages", "responses"})
+MOST = 1000
+"""Repetitions, and jobs at a time, that are taken over."""
+OF_A_TASK = "belongs to a task, which is a program here: trace-bench init suite NAME"
+GONE = "has no counterpart, and is left out."
+
+
+def is_promptfoo(raw: dict[str, Any]) -> bool:
+    """Tell whether a config is promptfoo's."""
+    return "providers" in raw and bool(raw.keys() & {"prompts", "tests"})
+
+
+def from_promptfoo(raw: dict[str, Any]) -> tuple[dict[str, Any], Told]:
+    """Return what can be said of it in a config of ours, and what became of each field."""
+    told: Told = {}
+    variants: list[dict[str, Any]] = []
+    providers = raw["providers"] if isinstance(raw["providers"], list) else [raw["providers"]]
+    for i, provider in enumerate(providers):
+        loc: Loc = ("providers", i) if isinstance(raw["providers"], list) else ("providers",)
+        variants += _model(provider, loc, told)
+    config: dict[str, Any] = {"tasks": [], "mode": "real", "llm_variants": variants}
+    for name, value in raw.items():
+        if name == "evaluateOptions" and isinstance(value, dict):
+            _options(value, config, told)
+        elif name in {"prompts", "tests", "defaultTest", "scenarios"}:
+            told[name,] = (OF_A_TASK, True)
+        elif name != "providers":
+            told[name,] = (GONE, False)
+    return config, told
+
+
+def _model(provider: Any, loc: Loc, told: Told) -> list[dict[str, Any]]:
+    """Return a provider as a model of ours; none when it is no model."""
+    named = provider.get("id") if isinstance(provider, dict) else provider
+    if named is None and isinstance(provider, dict) and len(provider) == 1:
+        ((named, provider),) = provider.items()
+    kind, colon, rest = str(named).partition(":")
+    if not colon or kind in {"exec", "python", "file", "http", "https", "webhook"}:
+        told[loc] = ("is a program or an address, no model; a trainer of your own may call it.", True)
+        return []
+    mode, _, name = rest.partition(":")
+    model = {"model": f"{kind}/{name if mode in MODES and name else rest}"}
+    settings = provider.get("config") if isinstance(provider, dict) else None
+    lost, secret = [], []
+    for field, value in settings.items() if isinstance(settings, dict) else ():
+        if [*secrets_in({OF_MODELS.get(field, field): value})]:
+            secret.append(f"`{field}`")
+        elif field in OF_MODELS:
+            model[OF_MODELS[field]] = value
+        else:
+            lost.append(f"`{field}`")
+    words = f"is the model `{model['model']}` of `llm_variants` now."
+    words += f" Without counterpart, and left out: {', '.join(lost)}." if lost else ""
+    if secret:
+        held = f"{', '.join(secret)} {'holds what looks' if len(secret) == 1 else 'hold what look'} like a secret"
+        words += f" {held}: left out; export it as a variable, and name that one by `api_key_env`."
+    told[loc] = (words, bool(secret))
+    return [model]
+
+
+def _options(options: dict[str, Any], config: dict[str, Any], told: Told) -> None:
+    for name, value in options.items():
+        if name == "maxConcurrency" and _counts(value):
+            config["max_workers"] = value
+            told["evaluateOptions", name] = ("is `max_workers` now.", False)
+        elif name == "repeat" and _counts(value):
+            config["seeds"] = [*range(1, value + 1)]
+            told["evaluateOptions", name] = (f"is `seeds: 1..{value}` now.", False)
+        elif name in {"maxConcurrency", "repeat"}:
+            told["evaluateOptions", name] = (f"is left out: it is no number from 1 to {MOST:,}.", True)
+        else:
+            told["evaluateOptions", name] = (GONE, False)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST

@@ -1,6 +1,4 @@
 """What trainers had found by each point of a run: their curves on one scale, with intervals, and as a line of small bars."""
 
-from tracebench_analysis.figures.tracks import Tracks, sparkline
-from tracebench_analysis.statistics.curves import band, grid
-
-__all__ = ["Tracks", "band", "grid", "sparkline"]
+from tracebench_analysis.figures.tracks import Tracks as Tracks, sparkline as sparkline
+from tracebench_analysis.statistics.curves import band as band, grid as grid

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.figures.views import best_jobs, build_views
-from tracebench_analysis.report.story import About, render_story
+from tracebench_analysis.report.story import About as About, render_story
 from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import PluginHost
 from tracebench_engine.builtin.hosting import find_aggregate, open_host
 from tracebench_runs.reading.reader import Run, load_run
-
-__all__ = ["About", "story_of"]
 
 
 def story_of(run_dir: Path, *, title: str, notes: Sequence[str], commands: Sequence[tuple[str, str]]) -> str:

@@ -1,6 +1,4 @@
 """The cases of known outcome of an opened task, and measuring them in this process."""
 
-from tracebench_engine.checks.calibration.cases import cases_of
-from tracebench_engine.checks.calibration.measuring import calibrate
-
-__all__ = ["calibrate", "cases_of"]
+from tracebench_engine.checks.calibration.cases import cases_of as cases_of
+from tracebench_engine.checks.calibration.measuring import calibrate as calibrate

@@ -14,15 +14,13 @@ from tracebench_core.specs.events import TrainingEnded
 from tracebench_core.specs.run import TaskEntry, TrainerEntry
 from tracebench_engine.api.running import run
 from tracebench_engine.builtin.hosting import open_host
-from tracebench_engine.checks.twins.beside import Beside, run_beside, twin_of
+from tracebench_engine.checks.twins.beside import Beside as Beside, run_beside, twin_of
 from tracebench_engine.checks.twins.told import read_told
 from tracebench_engine.measure.building import TRAINING_SPLITS, open_task
 from tracebench_engine.run.replay import Replay, replay_of
 from tracebench_engine.run.rundir import reopen_run_dir, stored_plan
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.reading.reader import load_run
-
-__all__ = ["Again", "Beside", "jobs_with_twins", "repeat_job", "verify_twin"]
 
 
 class Again(NamedTuple):

@@ -92,7 +92,7 @@ def calibrate(
 
 
 def _document(done: Sequence[Calibrated], *, ok: bool) -> None:
-    from tracebench_engine.api.calibration_tables import SUMMARY, by_suite, summary_row
+    from tracebench_engine.api.calibrating import SUMMARY, by_suite, summary_row
 
     output.document(
         "calibration",
@@ -112,7 +112,7 @@ def _document(done: Sequence[Calibrated], *, ok: bool) -> None:
 
 def _sum_up(done: Sequence[Calibrated], *, as_table: bool) -> None:
     """Print a table of kinds for each suite, or a line for each of several."""
-    from tracebench_engine.api.calibration_tables import SUMMARY, by_suite, kinds_table, summary_row
+    from tracebench_engine.api.calibrating import SUMMARY, by_suite, kinds_table, summary_row
 
     suites = by_suite(done)
     if as_table:

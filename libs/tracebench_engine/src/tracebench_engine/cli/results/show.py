@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import OutputError, UsageError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_job, find_to_read
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
@@ -21,6 +23,7 @@ from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_e
 
 if TYPE_CHECKING:
     from tracebench_core.specs import JobResult
+    from tracebench_engine.api.analysis import Shown
     from tracebench_engine.api.records import Brief, Run
 
 COLUMNS = (
@@ -68,8 +71,6 @@ def show(
             raise UsageError("`--evaluation` is of a job, not of a run.", hint="trace-bench show JOB --evaluation N")
         show_evaluation(load_run(job.parent.parent).layout.job(job.name), evaluation, as_json=as_json)
     elif views is not None:
-        from tracebench_engine.cli.results.views import write_views
-
         run = load_run(find_to_read(name, runs_dir=runs_dir) if job is None else job.parent.parent)
         write_views(run, None if job is None else job.name, views, as_json=as_json)
     elif job is not None:
@@ -79,8 +80,6 @@ def show(
         if every or shown is not None or as_json or not is_large(run):
             _show_run(run, columns=shown, as_json=as_json)
         else:
-            from tracebench_engine.cli.results.overview import show_overview
-
             show_overview(run)
 
 
@@ -92,7 +91,7 @@ def is_large(run: Run) -> bool:
 
 
 def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None:
-    from tracebench_engine.api.records import chain_of, chain_words, holder_of
+    from tracebench_engine.api.records import chain_of, chain_words
 
     counts = dict(Counter(brief.status for brief in run.briefs.values()))
     chain = chain_of(run.layout.path, trust=run.trust)
@@ -129,10 +128,8 @@ def _show_run(run: Run, *, columns: Sequence[str] | None, as_json: bool) -> None
     output.note(f"Head:  {chain_words(chain)}")
     for job_id in islice(run.briefs, 1):
         output.note(f"One of them:  {output.command('show', run.layout.job(job_id).path)}")
-    if counts.get("not_run") and (holder := holder_of(run.layout)) is not None:
-        output.note(f"Under way in process {holder}: what is not_run has not ended yet.")
-    elif counts.get("not_run"):
-        output.note(f"Continue:  {output.command('resume', run.layout.path)}")
+    if counts.get("not_run"):
+        _print_how_it_goes_on(run)
 
 
 def _row(result: Brief, called: str) -> tuple[str, ...]:
@@ -243,3 +240,111 @@ def _show_job(run: Run, job_dir: Path, *, as_json: bool) -> None:
         output.line(f"\nbest candidate {best.id}{f', by {best.origin}' if best.origin else ''}:")
         for parameter, value in best.values.items():
             output.line(output.safe(f"{parameter} = {value if isinstance(value, str) else json.dumps(value)}"))
+
+
+OF_OVERVIEW = (
+    "task", "rank", "trainer", "params", "score", "n", "mean", "95 %", "jobs", "failed", "timeout", "evaluations", "calls", "tokens",
+    "usd", "seconds",
+)  # fmt: skip
+LEAST_OF_OVERVIEW = ("params", "tokens", "usd", "calls", "seconds", "evaluations", "timeout", "score", "jobs", "failed")
+
+
+def show_overview(run: Run) -> None:
+    """Print how the run stands; whoever wants its jobs is told how to have them."""
+    from tracebench_engine.api.records import DEMONSTRATOR, chain_of, chain_words, is_demonstration, read_overview
+
+    found = read_overview(run.layout, run.planned, trust=run.trust)
+    counts = ", ".join(f"{n} {status}" for status, n in found.counts.items())
+    output.note(f"{run.run_id}: {counts}")
+    if is_demonstration(run):
+        output.note(
+            f"A demonstration: `{DEMONSTRATOR}` shows answers that the tasks ship, so that no trainer is ranked."
+        )
+    else:
+        output.table(OF_OVERVIEW, [_line_row(line) for line in found.board], least=LEAST_OF_OVERVIEW)
+    output.note(f"Head:  {chain_words(chain_of(run.layout.path, trust=run.trust))}")
+    output.note(f"Every job, with flags:  {output.command('show', run.layout.path, '--all')}")
+    output.note(f"Who is better, at one budget:  {output.command('compare', run.layout.path)}")
+    if found.counts.get("not_run"):
+        _print_how_it_goes_on(run)
+
+
+def _print_how_it_goes_on(run: Run) -> None:
+    from tracebench_engine.api.records import holder_of
+
+    if (holder := holder_of(run.layout)) is not None:
+        output.note(f"Under way in process {holder}: what is not_run has not ended yet.")
+    else:
+        output.note(f"Continue:  {output.command('resume', run.layout.path)}")
+
+
+def _line_row(line: dict[str, str]) -> tuple[str, ...]:
+    interval = f"{_number(line['ci95_low'])} to {_number(line['ci95_high'])}" if line["ci95_low"] else "-"
+    params = line["params"] if line["params"] != "{}" else "-"
+    what = (
+        line["task_id"],
+        line["rank"] or "-",
+        line.get("label") or line["trainer_id"],
+        params,
+        line["score"],
+        line["n"],
+    )
+    axes = ("evaluations", "llm_calls", "tokens", "usd", "seconds")
+    used = [_number(line[f"used_{axis}"]) for axis in axes]
+    return (*what, _number(line["mean"]), interval, line["jobs"], line["failed"], line["timeout"], *used)
+
+
+def _number(text: str) -> str:
+    return output.number(float(text)) if text else "-"
+
+
+KINDS = ("columns", "chart", "picture")
+
+
+def write_views(run: Run, job_id: str | None, folder: Path, *, as_json: bool) -> None:
+    """Write a file for every view that has something to show, and print what was written.
+
+    Raises:
+        UsageError: when no plugin draws anything of it.
+        OutputError: when a file cannot be written.
+    """
+    from tracebench_engine import api
+    from tracebench_engine.api.analysis import build_views
+
+    shown = [*build_views(api.open_host().catalog(), run, job_id, kinds=KINDS)]
+    if not shown:
+        what = f"job `{job_id}`" if job_id else f"run `{run.run_id}`"
+        raise UsageError(f"No plugin draws anything of {what}.", hint="trace-bench plugins")
+    rows: list[dict[str, Any]] = []
+    for view in shown:
+        path = None if view.problem else _write(view, folder)
+        rows.append({"view": view.name, "title": view.title, "file": str(path) if path else None, "problem": view.problem})  # fmt: skip
+    if as_json:
+        output.document("views", run_id=run.run_id, job_id=job_id, views=rows)
+        return
+    output.table(("view", "file"), [(row["view"], row["file"] or row["problem"]) for row in rows])
+
+
+def _write(view: Shown, folder: Path) -> Path:
+    ending, content = _file(view)
+    path = folder / f"{view.name.replace(chr(47), chr(45))}{ending}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as err:
+        raise OutputError(
+            f"`{path}` cannot be written: {err.strerror}.", hint="trace-bench show JOB --views DIR"
+        ) from err
+    return path
+
+
+def _file(view: Shown) -> tuple[str, bytes]:
+    if view.kind == "picture":
+        return (".png", view.content) if isinstance(view.content, bytes) else (".svg", view.content.encode())
+    if view.kind == "chart":
+        return ".vl.json", json.dumps(view.content, indent=1).encode()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(view.content)
+    writer.writerows(zip(*view.content.values(), strict=False))
+    return ".csv", text.getvalue().encode()

@@ -12,8 +12,7 @@ from tracebench_core.specs import Role
 from tracebench_gateway.exchange import ChatRequest, OnDelta, ProviderError, Reply, limit_of
 from tracebench_gateway.server.metering.meter import CHARACTERS_PER_TOKEN, text_of
 from tracebench_gateway.server.providers.pieces import send_in_pieces
-from tracebench_gateway.stub.answers import Ladder
-from tracebench_gateway.stub.model import StubMode, answer
+from tracebench_gateway.stub.model import Ladder, StubMode, answer
 
 VECTOR_SIZE = 64
 

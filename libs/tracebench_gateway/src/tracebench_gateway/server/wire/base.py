@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
 
 from tracebench_core.specs import LLMConfig
 from tracebench_gateway.exchange import Metered, Reply, Tokens
@@ -88,3 +89,29 @@ def event(data: Mapping[str, Any], *, name: str | None = None) -> bytes:
     """Return one server-sent event."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+
+
+def tool_calls_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the calls of functions in a message, each with an id and a name."""
+    calls = []
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        named = {"name": function.get("name") or "", "arguments": function.get("arguments") or ""}
+        calls.append({"id": call.get("id") or f"call_{uuid4().hex}", "function": named})
+    return calls
+
+
+def arguments_of(call: Mapping[str, Any]) -> str:
+    """Return a call's arguments as JSON text; some servers send an object."""
+    arguments = call["function"]["arguments"]
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def input_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call's arguments as an object; what is none stands under `arguments`."""
+    text = arguments_of(call)
+    try:
+        value = json.loads(text or "{}")
+    except ValueError:
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}

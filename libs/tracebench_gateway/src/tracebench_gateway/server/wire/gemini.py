@@ -12,10 +12,9 @@ from tracebench_gateway.server.errors import Failure
 from tracebench_gateway.server.requests.asked import MOST_CHOICES, Asked, choose_model, with_defaults
 from tracebench_gateway.server.requests.fields import left_out_of, read_choices, take_fields
 from tracebench_gateway.server.requests.reading import BadRequest
-from tracebench_gateway.server.wire.base import Answer, StreamWriter, event, total
+from tracebench_gateway.server.wire.base import Answer, StreamWriter, event, input_of, tool_calls_of, total
 from tracebench_gateway.server.wire.contents import named, read_contents
 from tracebench_gateway.server.wire.declarations import plain_schema, read_declarations, tool_choice
-from tracebench_gateway.server.wire.items import input_of, tool_calls_of
 from tracebench_gateway.server.wire.messages import effort_of
 from tracebench_gateway.server.wire.tools import of_functions
 from tracebench_gateway.tokens import Claims

@@ -12,8 +12,7 @@ from tracebench_gateway.server.errors import Failure, error_body
 from tracebench_gateway.server.requests.asked import Asked, choose_model, with_defaults
 from tracebench_gateway.server.requests.fields import LEFT_OUT, left_out_of, read_flag, read_messages, take_fields
 from tracebench_gateway.server.requests.reading import BadRequest
-from tracebench_gateway.server.wire.base import EVENTS, Answer, event, total
-from tracebench_gateway.server.wire.items import arguments_of, tool_calls_of
+from tracebench_gateway.server.wire.base import EVENTS, Answer, arguments_of, event, tool_calls_of, total
 from tracebench_gateway.server.wire.tools import Offered, of_functions, read_functions, refuse_forced
 from tracebench_gateway.tokens import Claims
 
