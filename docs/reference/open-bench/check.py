@@ -30,13 +30,20 @@ NOT_PROMISED = (
     "timeout",
     "seed",
 )
-NO_END = ("not_run", "skipped", "unscored")
+SKIPPED = "skipped"
+NO_END = ("not_run", SKIPPED, "unscored")
 SUM = 26
 """Bytes of the sum that ends a line of a journal."""
 LARGEST = 1 << 28
 """Bytes of a receipt, unpacked."""
 CENT = 1e-9
 """USD that rounding may take."""
+
+
+def not_for_it(result: Mapping[str, Any]) -> bool:
+    """Tell whether a trainer said that the task is not for it, before it asked or measured anything."""
+    unused = not any(result["used"].get(axis) for axis in ("llm_calls", "evaluations", "tokens", "usd"))
+    return result["status"] == SKIPPED and str(result["stop_reason"]).startswith("not applicable: ") and unused
 
 
 class WrongError(Exception):
@@ -123,6 +130,7 @@ class Receipt:
         if any(_caps(job) != dict(part["budget"]) for job in self.manifest["jobs"]):
             raise WrongError("its jobs do not have the budget that bench.json tells")
         self.results = {job["job_id"]: self._result(job) for job in self.manifest["jobs"]}
+        self._refuse_picked()
         self.spent = self._spent()
 
     def _file(self, name: str) -> bytes:
@@ -149,8 +157,8 @@ class Receipt:
     def _ended(self) -> dict[str, Data]:
         found: dict[str, Data] = {}
         for record in self.records:
-            if record["kind"] == "job_finished" and record["status"] not in NO_END:
-                if record["job"] in found:
+            if record["kind"] == "job_finished" and (record["status"] not in NO_END or record["status"] == SKIPPED):
+                if found.get(record["job"], {}).get("status", SKIPPED) != SKIPPED:
                     raise WrongError(f"job {record['job']} ended twice: somebody could choose")
                 found[record["job"]] = record
         return found
@@ -169,7 +177,18 @@ class Receipt:
         same = ("job_id", "task_id", "trainer_id", "seed")
         if [found[name] for name in same] != [job[name] for name in same]:
             raise WrongError(f"`jobs/{id_}/results.json` is the result of another job")
+        if found["status"] in NO_END and not not_for_it(found):
+            raise WrongError(f"job {id_} ({job['task_id']} x {job['trainer_id']}, seed {job['seed']}) was skipped")
         return found
+
+    def _refuse_picked(self) -> None:
+        """A trainer for which a task is not says so of all its jobs on that task: else somebody could choose."""
+        said: dict[tuple[str, str], set[bool]] = {}
+        for job in self.manifest["jobs"]:
+            said.setdefault((job["trainer_id"], job["task_id"]), set()).add(not_for_it(self.results[job["job_id"]]))
+        for (trainer, task), kinds in said.items():
+            if len(kinds) > 1:
+                raise WrongError(f"some jobs of {trainer} on {task} were not for it, others were")
 
     def _spent(self) -> Data:
         """Return what the ledger tells of all calls; each job's calls and USD are those of its result."""
@@ -443,11 +462,17 @@ def figures(receipt: Receipt, reference: str) -> Data:
         rows.setdefault(job["trainer_id"], []).append((job, receipt.results[job["job_id"]]))
     scores: dict[str, dict[str, dict[str, float]]] = {}
     ended: dict[str, Data] = {}
+    apart: dict[str, dict[str, Data]] = {}
     for name, found in rows.items():
         good = [(j, r) for j, r in found if r["status"] in COUNTED and r["score_test"] is not None]
-        ended[name] = {"jobs": len(found), "scored": len(good), **used([r for _, r in found])}
+        run = [r for _, r in found if not not_for_it(r)]
+        ended[name] = {"jobs": len(found), "scored": len(good), "run": len(run), **(used(run) if run else {})}
         if len(good) == len(found):
             scores[name] = {t: {draw_of(j): r["score_test"] for j, r in good if j["task_id"] == t} for t in tasks}
+        else:
+            asked = Counter(j["task_id"] for j, _ in found)
+            some = {t: [r["score_test"] for j, r in good if j["task_id"] == t] for t in tasks}
+            apart |= {name: {t: mean_of(s) for t, s in some.items() if s and len(s) == asked[t]}}
     initial = {t: [r["score_test_initial"] for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
     return {
         "tasks": tasks,
@@ -455,6 +480,7 @@ def figures(receipt: Receipt, reference: str) -> Data:
         "initial": {t: math.fsum(initial[t]) / len(initial[t]) for t in tasks},
         "ended": ended,
         "means": {n: {t: mean_of([*by[t].values()]) for t in tasks} for n, by in scores.items()},
+        "apart": {n: by for n, by in apart.items() if by},
         "against": against(scores, tasks, reference),
         "overall": overall(scores, reference) if receipt.part["one_scale"] else None,
         "ranks": ranks(scores, tasks, by_draw=receipt.part["one_scale"]),
@@ -768,6 +794,9 @@ def section(part: Data, one: Data, bench: Data) -> Iterator[str]:
         cells = [f"{plain(one['means'][name][t]['estimate'])} ±{half(one['means'][name][t])}" for t in one["tasks"]]
         rank = plain(one["ranks"]["ranks"][name], 2) if one["ranks"] else ""
         yield f"| {name} | {' | '.join(cells)} | {rank} |"
+    for name, by in sorted(one["apart"].items()):
+        cells = [f"{plain(by[t]['estimate'])} ±{half(by[t])}" if t in by else "" for t in one["tasks"]]
+        yield f"| {name} | {' | '.join(cells)} | |"
     yield f"| (initial) | {' | '.join(plain(one['initial'][t]) for t in one['tasks'])} | |"
     yield ""
     yield from rank_words(one, order)
@@ -812,8 +841,11 @@ def uses(one: Data, order: Sequence[str]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for name in [*order, *(n for n in one["ended"] if n not in order)]:
         e = one["ended"][name]
+        if not e["run"]:
+            yield f"| {name} | none: it says that these tasks are not for it | | | | |"
+            continue
         yield (
-            f"| {name} | {e['scored']} of {e['jobs']} | {plain(e['llm_calls'], 1)} | {plain(e['evaluations'], 1)} | "
+            f"| {name} | {e['scored']} of {e['run']} | {plain(e['llm_calls'], 1)} | {plain(e['evaluations'], 1)} | "
             f"{plain(e['usd'], 5)} | {plain(e['seconds'], 2)} |"
         )
 

@@ -17,7 +17,7 @@ from tracebench_engine.api.records import Run, load_run, verify_run
 from tracebench_fields.releases import commitment_of, secret_of
 from tracebench_open.bench.alone import one_file
 from tracebench_open.bench.alone import page as shown
-from tracebench_open.bench.alone.receipts import NO_END, read, root_of
+from tracebench_open.bench.alone.receipts import NO_END, not_for_it, read, root_of
 from tracebench_open.bench.alone.sums import figures
 from tracebench_open.bench.alone.what_if import WHAT_IF, what_if
 from tracebench_open.bench.plan import FIELD_MODEL, LADDER_MODEL, PRICE, REFERENCE, SIZES, who
@@ -105,7 +105,8 @@ def _sound(folder: Path, name: str) -> Run:
     if found.verdict != "whole":
         raise UsageError(f"The run of `{name}` is not whole: {found.words}.", hint=output.command("fsck", folder))
     run = load_run(folder)
-    if left := [r for r in run.results.values() if r.status in NO_END]:
+    ends = [r for r in run.results.values() if r.status in NO_END]
+    if left := [r for r in ends if not not_for_it(r.model_dump(mode="json"))]:
         why = f"the first is `{left[0].status}`, {left[0].stop_reason or 'without a reason'}"
         raise UsageError(f"{len(left)} jobs of `{name}` have not ended; {why}.", hint=output.command("resume", folder))
     return run
@@ -203,7 +204,8 @@ a larger size is the same command with another word. Nothing here says how good 
 * **Price**: {prompt:g} and {completion:g} USD per million prompt and completion tokens, by which equal USD is counted.
 * **Optimizers**: {there}, each at its defaults. Not installed where this was made, and so not measured: {away}. Coding agents are not measured.
 * **Promised**: {jobs} jobs were registered before the first call. What of it was not run is told at the end; no part is shown that is not whole.
-* **Reference**: differences are from `{reference}`, which makes independent proposals from the start. A row with a missing score is not ranked.
+* **Reference**: differences are from `{reference}`, which makes independent proposals from the start. A row with a missing score is not ranked;
+  it stands below the others, with a mean where it has all scores of a column. Some optimizers say of a task that it is not for them.
 * **±** is half of a 95 % interval of Student, over draws of a family or over seeds of a task.
 """  # noqa: E501 - a line of the page is a paragraph
 

@@ -6,6 +6,7 @@ import json
 import math
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,8 @@ def figures(run: Run, reference: str, *, one_scale: bool) -> dict[str, Any]:
             scores.setdefault(job.trainer_id, {}).setdefault(job.task_id, {})[draw] = result.score_test
     whole = {name: by for name, by in scores.items() if name not in missing}
     tasks = list(dict.fromkeys(job.task_id for job in run.planned))
+    asked = Counter((job.trainer_id, job.task_id) for job in run.planned)
+    some = {n: {t: s for t, s in by.items() if len(s) == asked[n, t]} for n, by in scores.items() if n in missing}
     others = [n for n in whole if n != reference and reference in whole]
     cells = {(n, t): compare_scores({t: whole[n][t]}, {t: whole[reference][t]}) for n in others for t in tasks}
     spans = dict.fromkeys(tasks, 1.0)
@@ -162,6 +165,9 @@ def figures(run: Run, reference: str, *, one_scale: bool) -> dict[str, Any]:
     ranks = compare_ranks(blocks) if whole else None
     return {
         "means": {n: {t: _interval(t_interval([[*by[t].values()]])) for t in tasks} for n, by in whole.items()},
+        "apart": {
+            n: {t: _interval(t_interval([[*s.values()]])) for t, s in by.items()} for n, by in some.items() if by
+        },
         "against": _with_holm({key: found for key, found in cells.items() if found is not None}),
         "overall": _with_holm({n: found for n, found in all_.items() if found is not None}),
         "ranks": None
@@ -206,6 +212,7 @@ def _page(folder: Path, bench: dict[str, Any], page: Path, told: Mapping[str, di
         other = found[name]
         flat = {(n, t): cell for n, by in other["against"].items() for t, cell in by.items()}
         yield from _apart(f"{name}, means", own["means"], other["means"])
+        yield from _apart(f"{name}, not ranked", own["apart"], other["apart"])
         yield from _apart(f"{name}, differences", own["against"], flat)
         yield from _apart(f"{name}, over all", own["overall"], other["overall"] or {})
         yield from _apart(f"{name}, ranks", own["ranks"], other["ranks"])

@@ -74,6 +74,9 @@ def section(part: Data, one: Data, bench: Data) -> Iterator[str]:
         cells = [f"{plain(one['means'][name][t]['estimate'])} ±{half(one['means'][name][t])}" for t in one["tasks"]]
         rank = plain(one["ranks"]["ranks"][name], 2) if one["ranks"] else ""
         yield f"| {name} | {' | '.join(cells)} | {rank} |"
+    for name, by in sorted(one["apart"].items()):
+        cells = [f"{plain(by[t]['estimate'])} ±{half(by[t])}" if t in by else "" for t in one["tasks"]]
+        yield f"| {name} | {' | '.join(cells)} | |"
     yield f"| (initial) | {' | '.join(plain(one['initial'][t]) for t in one['tasks'])} | |"
     yield ""
     yield from rank_words(one, order)
@@ -118,8 +121,11 @@ def uses(one: Data, order: Sequence[str]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for name in [*order, *(n for n in one["ended"] if n not in order)]:
         e = one["ended"][name]
+        if not e["run"]:
+            yield f"| {name} | none: it says that these tasks are not for it | | | | |"
+            continue
         yield (
-            f"| {name} | {e['scored']} of {e['jobs']} | {plain(e['llm_calls'], 1)} | {plain(e['evaluations'], 1)} | "
+            f"| {name} | {e['scored']} of {e['run']} | {plain(e['llm_calls'], 1)} | {plain(e['evaluations'], 1)} | "
             f"{plain(e['usd'], 5)} | {plain(e['seconds'], 2)} |"
         )
 

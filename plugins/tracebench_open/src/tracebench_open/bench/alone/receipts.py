@@ -27,13 +27,20 @@ NOT_PROMISED = (
     "timeout",
     "seed",
 )
-NO_END = ("not_run", "skipped", "unscored")
+SKIPPED = "skipped"
+NO_END = ("not_run", SKIPPED, "unscored")
 SUM = 26
 """Bytes of the sum that ends a line of a journal."""
 LARGEST = 1 << 28
 """Bytes of a receipt, unpacked."""
 CENT = 1e-9
 """USD that rounding may take."""
+
+
+def not_for_it(result: Mapping[str, Any]) -> bool:
+    """Tell whether a trainer said that the task is not for it, before it asked or measured anything."""
+    unused = not any(result["used"].get(axis) for axis in ("llm_calls", "evaluations", "tokens", "usd"))
+    return result["status"] == SKIPPED and str(result["stop_reason"]).startswith("not applicable: ") and unused
 
 
 class WrongError(Exception):
@@ -120,6 +127,7 @@ class Receipt:
         if any(_caps(job) != dict(part["budget"]) for job in self.manifest["jobs"]):
             raise WrongError("its jobs do not have the budget that bench.json tells")
         self.results = {job["job_id"]: self._result(job) for job in self.manifest["jobs"]}
+        self._refuse_picked()
         self.spent = self._spent()
 
     def _file(self, name: str) -> bytes:
@@ -146,8 +154,8 @@ class Receipt:
     def _ended(self) -> dict[str, Data]:
         found: dict[str, Data] = {}
         for record in self.records:
-            if record["kind"] == "job_finished" and record["status"] not in NO_END:
-                if record["job"] in found:
+            if record["kind"] == "job_finished" and (record["status"] not in NO_END or record["status"] == SKIPPED):
+                if found.get(record["job"], {}).get("status", SKIPPED) != SKIPPED:
                     raise WrongError(f"job {record['job']} ended twice: somebody could choose")
                 found[record["job"]] = record
         return found
@@ -166,7 +174,18 @@ class Receipt:
         same = ("job_id", "task_id", "trainer_id", "seed")
         if [found[name] for name in same] != [job[name] for name in same]:
             raise WrongError(f"`jobs/{id_}/results.json` is the result of another job")
+        if found["status"] in NO_END and not not_for_it(found):
+            raise WrongError(f"job {id_} ({job['task_id']} x {job['trainer_id']}, seed {job['seed']}) was skipped")
         return found
+
+    def _refuse_picked(self) -> None:
+        """A trainer for which a task is not says so of all its jobs on that task: else somebody could choose."""
+        said: dict[tuple[str, str], set[bool]] = {}
+        for job in self.manifest["jobs"]:
+            said.setdefault((job["trainer_id"], job["task_id"]), set()).add(not_for_it(self.results[job["job_id"]]))
+        for (trainer, task), kinds in said.items():
+            if len(kinds) > 1:
+                raise WrongError(f"some jobs of {trainer} on {task} were not for it, others were")
 
     def _spent(self) -> Data:
         """Return what the ledger tells of all calls; each job's calls and USD are those of its result."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracebench_open.bench.alone.receipts import Data, Receipt, draw_of
+from tracebench_open.bench.alone.receipts import Data, Receipt, draw_of, not_for_it
 
 COUNTED = ("ok", "timeout")
 CONFIDENCE = 0.95
@@ -181,11 +181,17 @@ def figures(receipt: Receipt, reference: str) -> Data:
         rows.setdefault(job["trainer_id"], []).append((job, receipt.results[job["job_id"]]))
     scores: dict[str, dict[str, dict[str, float]]] = {}
     ended: dict[str, Data] = {}
+    apart: dict[str, dict[str, Data]] = {}
     for name, found in rows.items():
         good = [(j, r) for j, r in found if r["status"] in COUNTED and r["score_test"] is not None]
-        ended[name] = {"jobs": len(found), "scored": len(good), **used([r for _, r in found])}
+        run = [r for _, r in found if not not_for_it(r)]
+        ended[name] = {"jobs": len(found), "scored": len(good), "run": len(run), **(used(run) if run else {})}
         if len(good) == len(found):
             scores[name] = {t: {draw_of(j): r["score_test"] for j, r in good if j["task_id"] == t} for t in tasks}
+        else:
+            asked = Counter(j["task_id"] for j, _ in found)
+            some = {t: [r["score_test"] for j, r in good if j["task_id"] == t] for t in tasks}
+            apart |= {name: {t: mean_of(s) for t, s in some.items() if s and len(s) == asked[t]}}
     initial = {t: [r["score_test_initial"] for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
     return {
         "tasks": tasks,
@@ -193,6 +199,7 @@ def figures(receipt: Receipt, reference: str) -> Data:
         "initial": {t: math.fsum(initial[t]) / len(initial[t]) for t in tasks},
         "ended": ended,
         "means": {n: {t: mean_of([*by[t].values()]) for t in tasks} for n, by in scores.items()},
+        "apart": {n: by for n, by in apart.items() if by},
         "against": against(scores, tasks, reference),
         "overall": overall(scores, reference) if receipt.part["one_scale"] else None,
         "ranks": ranks(scores, tasks, by_draw=receipt.part["one_scale"]),
