@@ -18,7 +18,9 @@ from tracebench_core.specs import (
 )
 from tracebench_runs.journal.journal import EndRecord
 from tracebench_runs.journal.trust import Ends
+from tracebench_runs.reading import briefs
 from tracebench_runs.reading.briefs import Brief, Briefs, used_of
+from tracebench_runs.reading.reader import load_run
 from tracebench_runs.results.results import result_bytes
 from tracebench_runs.storage.seal import Seal
 
@@ -136,3 +138,14 @@ def test_an_end_record_comes_back_as_it_was_kept() -> None:
     assert ends == {**{record.job_id: record for record in records}, "other": records[0]}
     ends.clear()
     assert not ends
+
+
+def test_a_long_result_is_read_without_its_steps(tmp_path, monkeypatch) -> None:
+    run = make_run(tmp_path / "r", lambda trainer, task, seed: float(seed), seeds=range(2))
+    short = [*map(repr, run.briefs.values())]
+
+    monkeypatch.setattr(briefs, "LONG", 0)
+    monkeypatch.setattr(briefs, "read_whole", None)  # which nothing is to call
+
+    again = load_run(run.layout.path)
+    assert [*map(repr, again.briefs.values())] == short

@@ -95,6 +95,8 @@ _OWN = Brief._fields[1:_USED]
 """Fields of which each job has values of its own, as it has of what it used."""
 _SHARED = Brief._fields[_USED + 1 : -2]
 """Fields whose values most jobs share with others."""
+LONG = 1 << 20
+"""Bytes of a result above which it is read without its steps, which are nearly all of a long job's."""
 _TOLD = frozenset(JobResult.model_fields)
 """Fields of a result as this version writes it."""
 
@@ -196,9 +198,9 @@ class StoredResults(Mapping[str, JobResult]):
         """Return the text of a result that the journal vouches for, elsewhere the result."""
         end = self._trust.end(job_id)
         if end is not None:
+            path = f"{self._folder}/{job_id}/{self._name}"
             with suppress(OSError):
-                text = read_whole(f"{self._folder}/{job_id}/{self._name}")
-                if content_hash(text) == end.digest:
+                if os.stat(path).st_size <= LONG and content_hash(text := read_whole(path)) == end.digest:  # noqa: PTH116 - a Path costs more
                     return text
         return self._result(job_id, place)
 
