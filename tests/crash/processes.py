@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 SIGNS = {
@@ -61,11 +62,10 @@ def parent(pid: int) -> int:
 def children(pid: int) -> list[int]:
     """Return the children of a process; none when it is gone."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            found += map(int, task.read_text().split())
-        except OSError:
-            continue
+    with suppress(OSError):  # it may go at any moment, even while its threads are listed
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found += map(int, (task / "children").read_text().split())
     return found
 
 

@@ -22,7 +22,7 @@ import io, json, resource, sys
 from pathlib import Path
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
-from tracebench_engine.run.local.attempt import why_forked
+from tracebench_engine.run.local.diagnosis import why_forked
 
 if sys.argv[2]:
     resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]), resource.getrlimit(resource.RLIMIT_CPU)[1]))

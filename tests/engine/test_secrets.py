@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.crash.processes import children
 from tests.whole import HEAVY
 
 from tracebench_engine import api
@@ -137,11 +138,5 @@ def test_a_run_goes_on_without_the_key_in_any_environment_but_the_gateways_memor
 
 def descendants(pid: int) -> list[int]:
     """Return the processes below one; twins that are nobody's child are left out."""
-    found = []
-    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            below = [int(child) for child in tasks.read_text().split()]
-        except OSError:
-            continue
-        found += below + [d for child in below for d in descendants(child)]
-    return found
+    below = children(pid)
+    return below + [further for child in below for further in descendants(child)]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tracebench_engine.config import load_config as load_config
     from tracebench_engine.door.program import Program as Program, run_program as run_program
     from tracebench_engine.matrix.plan import Plan as Plan
-    from tracebench_engine.run.local.attempt import diagnose as diagnose
+    from tracebench_engine.run.local.diagnosis import diagnose as diagnose
     from tracebench_engine.run.rundir import glance_at_config as glance_at_config
     from tracebench_engine.run.runner import RunSummary as RunSummary
     from tracebench_runs.reading.reader import Run as Run

@@ -37,6 +37,7 @@ def why_forked() -> str:
         try:
             worker = Worker(pid, ours, theirs, Base())
             why = worker.set_back() or worker.unsettled()
+            why = why or worker.set_back() or worker.unsettled()  # now it has written, as it may not have before
             worker.close()
         except (NotSetBackError, OSError) as err:
             why = str(err)
