@@ -8,12 +8,13 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from plugins.tracebench_viewer.tests.visiting import IN_A_BROWSER, command, served, visiting
+from plugins.tracebench_viewer.tests.visiting import IN_A_BROWSER, PATIENCE, command, served, visiting
 
 from tracebench_engine.api.records import live_runs
 from tracebench_viewer.look import number
@@ -132,7 +133,10 @@ def test_a_run_is_launched_paused_and_cancelled_with_a_reason(browser: Any, tmp_
     with served(runs_dir, tmp_path) as url, visiting(browser, url) as visitor:
         page = visitor.page
         visitor.open("launch")
-        for label, wanted in (("Tasks", "internal:numeric_param"), ("Trainers", "RandomSearch")):
+        # as many jobs as take minutes where one takes a hundredth of a second
+        tasks, trainers = ("numeric_param", "multi_param"), ("RandomSearch", "SequentialRefine", "BestOfN")
+        wishes = [("Tasks", f"internal:{task}") for task in tasks] + [("Trainers", trainer) for trainer in trainers]
+        for label, wanted in wishes:
             box = page.get_by_label(label, exact=True).last
             box.click()
             box.fill(wanted)
@@ -140,18 +144,17 @@ def test_a_run_is_launched_paused_and_cancelled_with_a_reason(browser: Any, tmp_
             page.keyboard.press("Escape")
             visitor.settle()
         seeds = page.get_by_label("Seeds", exact=True)
-        seeds.fill("600")
+        seeds.fill("1000")
         seeds.press("Enter")
         visitor.settle()
         page.get_by_role("button", name="Plan").click()
-        visitor.until("600 jobs")
+        visitor.until("6000 jobs")
         page.get_by_role("button", name="Start").click()
         page.wait_for_url("**/run?*")
         name = asked(page)["run"]
-        for _ in range(3):  # a button that moved as the other took its place lost one click in two on a busy machine
-            page.get_by_role("button", name="Pause").click()
-            page.get_by_role("button", name="Go on").click()
-        page.get_by_role("button", name="Pause").wait_for()
+        for _ in range(3):
+            press(page, "Pause", then="Go on")
+            press(page, "Go on", then="Pause")
         cancel = page.get_by_role("button", name="Cancel", exact=True)
         assert cancel.is_disabled()
         reason = page.get_by_label("Reason")
@@ -173,6 +176,17 @@ def test_a_run_is_launched_paused_and_cancelled_with_a_reason(browser: Any, tmp_
         done = len(told["jobs"]) - told["counts"].get("not_run", 0)
         visitor.until(f"{done} of {len(told['jobs'])}")
         assert not page.query_selector_all("b:has-text('seen')")
+
+
+def press(page: Any, name: str, *, then: str) -> None:
+    """Press a button until another has taken its place: a press on what is drawn anew in that moment is not seen by any page."""
+    for _ in range(5):
+        page.get_by_role("button", name=name).click()
+        with suppress(Exception):
+            page.get_by_role("button", name=then).wait_for(timeout=PATIENCE / 5)
+            return
+        print(f"`{name}` was pressed, and nothing came of it")
+    raise AssertionError(f"`{name}` was pressed five times, and `{then}` did not come")
 
 
 def test_the_browser_of_these_tests_reaches_this_machine_alone(browser: Any, runs_dir: Path, tmp_path: Path) -> None:
