@@ -208,3 +208,14 @@ def test_a_job_that_says_who_it_is_needs_no_label_and_its_answers_do_not_depend_
     assert [c for _, c in others] != answers
     assert alone(chat) == LOST
     assert alone(chat, json.dumps({"job": "x", "seed": 1, "task": "other:task", "options": {}})) == LOST
+
+
+def test_a_value_of_which_nobody_says_whose_it_is_is_not_given_back_as_if_it_were_understood() -> None:
+    told = json.dumps({"job": "a", "seed": 1, "task": "fields:numbers", "options": {}})
+    script = Script(quality_of("p100-h0-r0"))
+    shown = "Improve{}:\n```\n0.0\n```\nProvide ONLY the improved version within ``` blocks."
+    assert script([{"role": "user", "content": shown.format("")}], told) == LOST
+    pytest.importorskip("tracebench_trainers_ext")
+    named = script([{"role": "user", "content": shown.format(" the parameter `beta` of kind number")}], told)
+    assert named.startswith("```\n")
+    assert float(named.strip("`\n")) != 0.0

@@ -23,7 +23,7 @@ FENCED = re.compile(r"```[ \w]*\n(.*?)\n?```", re.DOTALL)
 
 
 def answer(messages: Sequence[Message], names: Sequence[str], change: Change, rng: random.Random) -> str | None:
-    """Return an answer in the format of a prompt, or None where it shows nothing that is known.
+    """Return an answer in the format of a prompt, or None where it shows nothing that is known, or not which parameter it shows.
 
     Args:
         messages: the chat.
@@ -39,16 +39,21 @@ def answer(messages: Sequence[Message], names: Sequence[str], change: Change, rn
             {"reasoning": "A rule, not a thought.", "values": {k: v for k, v in new.items() if k in shown}}
         )
 
+    unknown: list[str] = []
+
     def propose(values: Mapping[str, Any], _hints: Mapping[str, Mapping[str, Any]] | None = None, /) -> dict[str, Any]:
         meant = {_parameter(name, names, len(values)): name for name in values}
         meant.pop(None, None)
+        if not meant:
+            unknown.extend(values)
+            return {}
         new = change({own: _read(values[name]) for own, name in meant.items() if own})
         return {name: _like(values[name], new[own]) for own, name in meant.items() if own}
 
     for taught in _taught():
         said = taught(messages, rng, propose)
         if said is not None:
-            return said
+            return None if unknown else said
     blocks = FENCED.findall(prompt)
     if len(names) == 1 and blocks:
         return f"```\n{change({names[0]: blocks[0]})[names[0]]}\n```"
