@@ -8,7 +8,7 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ ENVIRON = {"COLUMNS": "140", "NO_COLOR": "1", "TZ": "UTC"}
 def reading() -> dict[str, list[str]]:
     """Return what each command says, and a digest of each file that it writes."""
     found = dict[str, list[str]]()
-    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, ENVIRON), chdir(folder):
+    with tempfile.TemporaryDirectory() as folder, _in_an_empty_home(), chdir(folder):
         with zipfile.ZipFile(GOLDEN) as archive:
             archive.extractall()
         before = set(_files(Path()))
@@ -66,6 +66,15 @@ def reading() -> dict[str, list[str]]:
             wrote = [f"wrote {path}: {_digest(_lasting(path.read_text(encoding='utf-8'), folder))}" for path in new]
             found[command.replace(f"{ROOT}/", "")] = [*lines, *wrote, _lasting(ended, folder).rstrip()]
     return found
+
+
+@contextmanager
+def _in_an_empty_home() -> Iterator[None]:
+    """Have no memory of what was done here before, as that a task was calibrated."""
+    with tempfile.TemporaryDirectory() as home:
+        homes = {f"XDG_{kind}_HOME": home for kind in ("STATE", "CACHE")}
+        with patch.dict(os.environ, ENVIRON | homes):
+            yield
 
 
 def _files(folder: Path) -> Iterator[Path]:
