@@ -15,7 +15,7 @@ from tracebench_engine.run.local.hold import NotSetBackError
 from tracebench_engine.run.local.memory import Base
 from tracebench_engine.run.local.worker import Worker, live, why_not
 
-HINT = "Linux 6.7 or newer on x86-64 that allows userfaultfd and ptrace, and no limit of processor time, saves an eighth or more of a small job"
+HINT = "Linux 6.7 or newer on x86-64 that allows userfaultfd and ptrace, and no limit of processor time, saves an eighth of a small job"
 
 
 def diagnose(config: RunConfig | None = None, *, host: PluginHost | None = None) -> list[Diagnosis]:
