@@ -58,7 +58,7 @@ OUTCOMES = (
     ),
     Outcome(
         "a job that confines itself by Landlock, or forbids itself to make memory executable",
-        "so was the next one",
+        "its process was used again",
         "its process is ended",
         f"{SET_BACK}[confined-t]",
     ),
