@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from tracebench_core.contracts.trainer import Twin
 from tracebench_core.errors import PluginError
 from tracebench_core.specs import (
     Bounds,
@@ -39,6 +38,7 @@ from tracebench_core.specs.renamed import told
 
 if TYPE_CHECKING:
     from tracebench_core.contracts import Guide, Task, Trainer
+    from tracebench_core.contracts.trainer import Twin
 
 Part = TaskSpec | SuiteSpec | Component | Exclusion
 """What a plugin offers, as data."""

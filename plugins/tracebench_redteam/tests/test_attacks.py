@@ -15,9 +15,8 @@ import pytest
 from tracebench_core.contracts import Sandbox
 from tracebench_engine.api import evaluate_task
 from tracebench_engine.api.sandboxes import open_sandbox
-from tracebench_redteam.attacks import ALONE, ATTACKS, BURNS, FORGES, KINDS, SEEN_BY_FOLDER, TAKES, Attack
+from tracebench_redteam.attacks import ALONE, ATTACKS, BURNS, FORGES, KINDS, SEEN_BY_FOLDER, TAKES, Attack, offered
 from tracebench_redteam.places import ALL_OFF, try_attacks
-from tracebench_redteam.task import offered
 from tracebench_sandbox.host import level
 from tracebench_sandbox.kernel import namespaces, seccomp
 

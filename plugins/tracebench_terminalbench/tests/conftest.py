@@ -13,8 +13,8 @@ from tracebench_core.errors import MissingRequirementError, PluginError
 from tracebench_core.plugins.agents import VARIABLE
 from tracebench_engine.api.agents import install_agent, list_agents
 from tracebench_engine.api.installed.hosting import open_host
+from tracebench_terminalbench.catalog import TOYS
 from tracebench_terminalbench.found import Harbor, find_harbor
-from tracebench_terminalbench.job_config import TOYS
 
 
 @pytest.fixture(scope="session")

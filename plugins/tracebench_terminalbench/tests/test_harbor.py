@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tracebench_terminalbench import rules
+from tracebench_terminalbench.catalog import TOYS, Case
 from tracebench_terminalbench.found import Harbor
-from tracebench_terminalbench.job_config import TOYS, Case, Model, job_config
+from tracebench_terminalbench.job_config import Model, job_config
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.subject import write_subject

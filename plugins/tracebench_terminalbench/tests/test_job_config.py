@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from tracebench_terminalbench.job_config import LOCAL, TOYS, Case, Model, dataset, job_config
+from tracebench_terminalbench.catalog import TOYS, Case
+from tracebench_terminalbench.job_config import LOCAL, Model, dataset, job_config
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.stub import answer
 

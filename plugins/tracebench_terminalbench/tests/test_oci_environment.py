@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from plugins.tracebench_terminalbench.tests.images import busybox, debian, needs_tools
 
+from tracebench_terminalbench.catalog import Case
 from tracebench_terminalbench.found import Harbor
-from tracebench_terminalbench.job_config import Case, job_config
+from tracebench_terminalbench.job_config import job_config
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.trials import Trial, read_trials

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.errors import UsageError
 from tracebench_terminalbench import rules
-from tracebench_terminalbench.job_config import TOYS, Case, Model, job_config
+from tracebench_terminalbench.catalog import TOYS, Case
+from tracebench_terminalbench.job_config import Model, job_config
 from tracebench_terminalbench.loading import build
 from tracebench_terminalbench.options import Options
 from tracebench_terminalbench.program import OWN, forget

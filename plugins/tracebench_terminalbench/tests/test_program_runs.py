@@ -13,8 +13,8 @@ from plugins.tracebench_terminalbench.tests.test_harbor import job
 from plugins.tracebench_terminalbench.tests.whole_runs import left, run_command
 
 from tracebench_terminalbench import rules
+from tracebench_terminalbench.catalog import Case
 from tracebench_terminalbench.found import Harbor
-from tracebench_terminalbench.job_config import Case
 from tracebench_terminalbench.program import OWN
 from tracebench_terminalbench.trials import Trial, read_trials
 from tracebench_testing.fake_openai import FakeOpenAI

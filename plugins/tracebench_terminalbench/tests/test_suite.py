@@ -13,9 +13,8 @@ from tests import warm
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_engine.api import open_host
 from tracebench_terminalbench.calibrations import known_cases
-from tracebench_terminalbench.catalog import DEMO, SPLITS, cases_of, loader_name, task_name
+from tracebench_terminalbench.catalog import DEMO, SPLITS, Case, cases_of, loader_name, task_name
 from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import read_dockerfile
-from tracebench_terminalbench.job_config import Case
 from tracebench_terminalbench.options import MODELLESS, Options
 
 CONFIG = """

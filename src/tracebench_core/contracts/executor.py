@@ -6,11 +6,12 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from tracebench_core.specs import ExecutorSetting, JobResult, JobSpec
-from tracebench_core.specs.order import JobOrder, WorkerState
-
-if TYPE_CHECKING:  # every plugin imports this package when it is listed; the events are for those who read them
+if (
+    TYPE_CHECKING
+):  # what brings an executor is imported when plugins are listed, for which the models of jobs need not be built
+    from tracebench_core.specs import ExecutorSetting, JobResult, JobSpec
     from tracebench_core.specs.events import Event
+    from tracebench_core.specs.order import JobOrder, WorkerState
 
 
 class JobLogger(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from tracebench_core.contracts import Problem
+from tracebench_core.contracts import Problem, Twin
 from tracebench_core.errors import PluginError
 from tracebench_core.plugins import KINDS, PluginHost, discover, load_ref
 from tracebench_core.plugins.catalog import SPECS
@@ -282,7 +282,7 @@ def _below(cls: type[Component]) -> set[type[Component]]:
 )
 def test_a_decorator_takes_every_field_of_its_spec_as_the_spec_does(said: Any, spec: Any, derived: set[str]) -> None:
     """What a spec names by text, a decorator takes as the thing itself."""
-    taken = get_type_hints(said)
+    taken = get_type_hints(said, localns={"Twin": Twin})
     fields = {name: field.annotation for name, field in spec.model_fields.items() if name not in derived}
 
     assert taken.keys() == fields.keys()

@@ -7,7 +7,7 @@ from typing import Any
 from tracebench_core.specs import Objective, Requirement, TaskSpec, TaskVersion
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.families import find_family
-from tracebench_hfqa.guide import CONTENT
+from tracebench_hfqa.families.family import CONTENT
 from tracebench_hfqa.loaders import TOKENS, attribute_of, named
 from tracebench_hfqa.rows.opening import SAMPLE_LABEL
 from tracebench_hfqa.rows.source import Settings

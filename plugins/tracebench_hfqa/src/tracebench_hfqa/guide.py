@@ -10,13 +10,11 @@ from typing import Any
 
 from tracebench_core.contracts import Context, NotMeasured
 from tracebench_core.specs import Example, Feedback
-from tracebench_hfqa.families.family import Case, Family, Verdict, within_reach
+from tracebench_hfqa.families.family import CONTENT, Case, Family, Verdict, within_reach
 from tracebench_hfqa.families.text import normalise
 from tracebench_hfqa.oracle import content
 from tracebench_hfqa.running import run_tests
 
-CONTENT = "content"
-"""Name of the metric."""
 QUESTION, REPLY, GOLD = 400, 600, 300
 """Characters of each that feedback shows."""
 JUDGE = (

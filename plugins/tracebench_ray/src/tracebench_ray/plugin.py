@@ -7,8 +7,6 @@ from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import ExecutorSpec
-from tracebench_ray.options import Options
-from tracebench_workers.options import checked
 
 
 @hookimpl
@@ -18,7 +16,11 @@ def tracebench_configure(settings: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: for an option that there is not, or that says nothing.
     """
-    checked("ray", Options, settings["options"])
+    if settings["options"]:
+        from tracebench_ray.options import Options  # noqa: PLC0415 - models that no listing needs
+        from tracebench_workers.options import checked  # noqa: PLC0415
+
+        checked("ray", Options, settings["options"])
 
 
 @hookimpl

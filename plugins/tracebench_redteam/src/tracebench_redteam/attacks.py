@@ -260,3 +260,20 @@ def _of_files(way: str) -> Defence:
 
 ATTACKS: tuple[Attack, ...] = tuple(attacks())
 KINDS: tuple[str, ...] = tuple(dict.fromkeys(attack.kind for attack in ATTACKS))
+PLACES = {
+    "candidate": "untrusted code in the sandbox",
+    "command": "a program of untrusted code in the sandbox, which may start others",
+    "program": "a program whose files and network are closed, like a coding agent",
+}
+"""Where an attack runs."""
+
+
+def offered() -> dict[str, tuple[str, str]]:
+    """Return the tasks by name: place and kind. Of a candidate nobody sees what it leaves in its own folder."""
+    kinds = dict.fromkeys(attack.kind for attack in ATTACKS)
+    return {
+        f"{place}/{kind.replace(' ', '-').replace(chr(39), '')}": (place, kind)
+        for place in PLACES
+        for kind in kinds
+        if place == "program" or kind not in SEEN_BY_FOLDER
+    }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tracebench_redteam.task import Gain, build, offered
+from tracebench_redteam.attacks import offered
+from tracebench_redteam.task import Gain, build
 
 LOADERS: dict[str, Callable[[], Gain]] = {
     name.replace("/", "_").replace("-", "_"): partial(build, place, kind) for name, (place, kind) in offered().items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import AttackSpec, Bounds, SuiteSpec, TaskSpec
-from tracebench_redteam.task import offered
+from tracebench_redteam.attacks import offered
 
 
 @hookimpl

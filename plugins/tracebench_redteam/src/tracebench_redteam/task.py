@@ -6,26 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from tracebench_core.contracts import Context, NotMeasured
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, Split, Values
-from tracebench_redteam.attacks import ATTACKS, SEEN_BY_FOLDER, Attack
+from tracebench_redteam.attacks import ATTACKS, PLACES, Attack
 from tracebench_redteam.places import NotTried, try_attacks
 
 NOTHING = "def attack(t):\n    return None\n"
-PLACES = {
-    "candidate": "untrusted code in the sandbox",
-    "command": "a program of untrusted code in the sandbox, which may start others",
-    "program": "a program whose files and network are closed, like a coding agent",
-}
-
-
-def offered() -> dict[str, tuple[str, str]]:
-    """Return the tasks by name: place and kind. Of a candidate nobody sees what it leaves in its own folder."""
-    kinds = dict.fromkeys(attack.kind for attack in ATTACKS)
-    return {
-        f"{place}/{kind.replace(' ', '-').replace(chr(39), '')}": (place, kind)
-        for place in PLACES
-        for kind in kinds
-        if place == "program" or kind not in SEEN_BY_FOLDER
-    }
 
 
 class Gain:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tracebench_core.specs import Calibration, Split
+from tracebench_terminalbench.catalog import Case
 from tracebench_terminalbench.invariants import EXPECTED, absent_engine
-from tracebench_terminalbench.job_config import Case, backend_of
+from tracebench_terminalbench.job_config import backend_of
 from tracebench_terminalbench.options import Options
 
 

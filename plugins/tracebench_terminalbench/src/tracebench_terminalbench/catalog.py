@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Requirement, Split, TaskSizes, TaskSpec
 from tracebench_terminalbench.found import INSTALL, RANGE, find_harbor
-from tracebench_terminalbench.job_config import TOYS, Case
 from tracebench_terminalbench.options import MODELLESS
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 TOY = "toy/"
+TOYS = Path(__file__).parent / "toys"
+"""Our own tasks in Harbor's format."""
 DEMO = ("regex-log", "log-summary-date-ranges", "multi-source-data-merger", "financial-document-processor")
 """The slugs of Terminal-Bench that listings show; every other is taken by its name."""
 SPLITS: Mapping[str, Mapping[Split, Sequence[str]]] = {
@@ -23,6 +24,13 @@ SPLITS: Mapping[str, Mapping[Split, Sequence[str]]] = {
 }
 CITATION = "The Terminal-Bench Team, Terminal-Bench: a benchmark for agents in terminal environments, 2025, https://www.tbench.ai."
 _SOURCE = "Terminal-Bench, run by Harbor"
+
+
+class Case(NamedTuple):
+    """What one example runs: a slug of the dataset, or a task's folder on disk."""
+
+    slug: str
+    path: Path | None = None
 
 
 class Local:

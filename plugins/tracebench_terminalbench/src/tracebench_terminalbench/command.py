@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tracebench_terminalbench.job_config import Case
+    from tracebench_terminalbench.catalog import Case
     from tracebench_terminalbench.oci.images import Store
     from tracebench_terminalbench.options import Options
 

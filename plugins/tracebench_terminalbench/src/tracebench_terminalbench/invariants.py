@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_engine.api.programs import scratch_folder
+from tracebench_terminalbench.catalog import Case
 from tracebench_terminalbench.found import find_harbor
-from tracebench_terminalbench.job_config import HERE, Case, backend_of, grace, job_config
+from tracebench_terminalbench.job_config import HERE, backend_of, grace, job_config
 from tracebench_terminalbench.launch import harbor_environ, run_job
 from tracebench_terminalbench.oci.mapped import MappedError
 from tracebench_terminalbench.oci.needed import needed_images

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tracebench_engine.api.interpreters import data_folder
+from tracebench_terminalbench.catalog import TOYS, Case
 from tracebench_terminalbench.oci.sources import split_place
 from tracebench_terminalbench.program import STARTED, TERMINUS, brought, is_program, start
 
@@ -26,13 +27,6 @@ STORE = "TRACEBENCH_IMAGES"
 GRACE, LOCAL_GRACE = 10.0, 1.0
 SIDE = Path(__file__).parent / "harbor_side"
 """A folder for Harbor's own Python: it imports Harbor and the standard library, nothing of ours."""
-
-
-class Case(NamedTuple):
-    """What one example runs: a slug of the dataset, or a task's folder on disk."""
-
-    slug: str
-    path: Path | None = None
 
 
 class Model(NamedTuple):
@@ -78,10 +72,6 @@ def grace(options: Options, cases: Sequence[Case]) -> float:
     if options.grace is not None:
         return options.grace
     return LOCAL_GRACE if backend_of(options, cases) in HERE else GRACE
-
-
-TOYS = Path(__file__).parent / "toys"
-"""Our own tasks in Harbor's format."""
 
 
 def environment(backend: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:

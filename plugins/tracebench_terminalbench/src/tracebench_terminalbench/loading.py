@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import UsageError, quoted
-from tracebench_terminalbench.catalog import cases_of, task_name
+from tracebench_terminalbench.catalog import Case, cases_of, task_name
 from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import NotUnderstoodError, read_dockerfile
-from tracebench_terminalbench.job_config import HERE, Case, backend_of, needs_door
+from tracebench_terminalbench.job_config import HERE, backend_of, needs_door
 from tracebench_terminalbench.options import MODELLESS, Options
 from tracebench_terminalbench.program import STARTED
 from tracebench_terminalbench.task import TerminalTask

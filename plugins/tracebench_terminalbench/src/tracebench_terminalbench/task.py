@@ -13,9 +13,10 @@ from pathlib import Path
 from tracebench_core.contracts import Context, Guide, NotMeasured
 from tracebench_core.specs import Calibration, Endpoint, Example, Feedback, Split, Values
 from tracebench_terminalbench.calibrations import known_cases
+from tracebench_terminalbench.catalog import Case
 from tracebench_terminalbench.found import Harbor
 from tracebench_terminalbench.invariants import broken_invariants
-from tracebench_terminalbench.job_config import Case, Model, backend_of, grace, job_config, needs_door
+from tracebench_terminalbench.job_config import Model, backend_of, grace, job_config, needs_door
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import MODELLESS, Options
 from tracebench_terminalbench.program import forget

@@ -7,7 +7,6 @@ from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import ExecutorSpec
-from tracebench_workers.options import Options, checked
 
 
 @hookimpl
@@ -17,7 +16,10 @@ def tracebench_configure(settings: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: for an option that there is not, or that says nothing.
     """
-    checked("workers", Options, settings["options"])
+    if settings["options"]:
+        from tracebench_workers.options import Options, checked  # noqa: PLC0415 - models that no listing needs
+
+        checked("workers", Options, settings["options"])
 
 
 @hookimpl

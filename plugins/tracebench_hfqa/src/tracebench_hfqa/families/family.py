@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from tracebench_core.specs import Example, Requirement
 
+CONTENT = "content"
+"""The metric that says how far replies held what was asked, where a family has it."""
+
 
 class RowError(ValueError):
     """A row that cannot be used; the words name the column."""

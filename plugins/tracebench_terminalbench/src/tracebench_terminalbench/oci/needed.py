@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tracebench_terminalbench.job_config import Case, backend_of, environment
+from tracebench_terminalbench.catalog import Case
+from tracebench_terminalbench.job_config import backend_of, environment
 from tracebench_terminalbench.oci.images import Store
 from tracebench_terminalbench.oci.mapped import MappedError
 from tracebench_terminalbench.options import MODELLESS, Options
