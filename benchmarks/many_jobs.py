@@ -123,14 +123,14 @@ def main() -> None:
             if (home / "results.json").exists():
                 content_hash((home / "results.json").read_bytes())
         baseline = time.perf_counter() - started
-        code, began, wall, cpu, memory = watch(COMMAND, "resume", str(run_dir))
+        code, began, wall, cpu, memory, _ = watch(COMMAND, "resume", str(run_dir))
         decision = decided(run_dir, last) - began
         print(f"{jobs:,} jobs; baseline, manifest and results read and hashed: {baseline:.2f} s")
         print(f"resume (exit {code}): decided after {decision:.2f} s = {decision / baseline:.2f}x of the baseline;")
         print(f"  whole {wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB")
         for command, *options in READERS:
             names = [str(run_dir)] if command != "runs" else []
-            code, began, wall, cpu, memory = watch(COMMAND, command, *names, *(o.format(temporary) for o in options))
+            code, began, wall, cpu, memory, _ = watch(COMMAND, command, *names, *(o.format(temporary) for o in options))
             told = " ".join([command, *(o for o in options if "{}" not in o)])
             print(
                 f"{told} (exit {code}): {wall:.2f} s = {wall / baseline:.2f}x, {cpu:.2f} s of CPU, {memory:.0f} MB",
