@@ -10,7 +10,7 @@ from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Exclusion, OptimizerSpec, StubFormatSpec, SuiteSpec, TaskSpec, TrainerSpec
 from tracebench_opto.bridge import features
 from tracebench_opto.discovery.records import Discovered
-from tracebench_opto.discovery.specs import exclusions, trainer_specs
+from tracebench_opto.discovery.specs import anything_specs, exclusions, trainer_specs
 from tracebench_opto.proposers.specs import optimizer_specs
 from tracebench_opto.tasks.specs import TASK_SPECS
 from tracebench_opto.trainers.specs import REFUSED, TRAINER_SPECS
@@ -56,7 +56,7 @@ def tracebench_optimizers() -> Iterable[OptimizerSpec]:
 @hookimpl
 def tracebench_trainers() -> Iterable[TrainerSpec]:
     """Offer our search trainers, and those of the installed opto that were tried out before."""
-    return [*TRAINER_SPECS, *trainer_specs(_look("remember"))]
+    return [*TRAINER_SPECS, *anything_specs(), *trainer_specs(_look("remember"))]
 
 
 @hookimpl

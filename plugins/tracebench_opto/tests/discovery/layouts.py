@@ -186,6 +186,83 @@ V020_ALPHA = SHARED | {
     """,
 }
 
+ANYTHING = """
+    import copy
+    import json
+    from dataclasses import dataclass, field
+    from opto.trace import bundle, node
+
+    @dataclass
+    class EngineConfig:
+        max_metric_calls: int = 20
+        max_steps: int = None
+        candidate_selection_strategy: str = "best"
+
+    @dataclass
+    class ReflectionConfig:
+        custom_candidate_proposer: object = None
+
+    @dataclass
+    class GEPAConfig:
+        engine: EngineConfig = field(default_factory=EngineConfig)
+        reflection: ReflectionConfig = field(default_factory=ReflectionConfig)
+
+    @bundle(description="[identity] hands the candidate on", trainable=False)
+    def identity(candidate):
+        return candidate
+
+    class TraceOptimizerBackend:
+        def __init__(self, optimizer_cls, parameter_name):
+            assert isinstance(optimizer_cls, type)
+            self.optimizer_cls, self.parameter_name = optimizer_cls, parameter_name
+
+        def __call__(self, *, candidate, feedback, objective):
+            alone = len(candidate) == 1
+            held = next(iter(candidate.values())) if alone else json.dumps(candidate)
+            parameter = node(held, name=self.parameter_name, trainable=True, description="a candidate")
+            optimizer = self.optimizer_cls([parameter], objective=objective)
+            optimizer.zero_feedback()
+            optimizer.backward(identity(parameter), feedback)
+            written = optimizer.propose().get(parameter)
+            if written is None:
+                return copy.deepcopy(candidate)
+            if alone:
+                return {next(iter(candidate)): written}
+            try:
+                return json.loads(written)
+            except ValueError:
+                return written
+
+    def optimize_anything(*, seed_candidate, evaluator, dataset, objective, config):
+        engine, proposer = config.engine, copy.deepcopy(config).reflection.custom_candidate_proposer
+        known, calls = {}, 0
+
+        def measured(candidate):
+            nonlocal calls
+            scores, words = [], []
+            for example in dataset:
+                key = json.dumps([candidate, example])
+                if key not in known:
+                    if calls >= engine.max_metric_calls:
+                        break
+                    calls += 1
+                    known[key] = evaluator(candidate=copy.deepcopy(candidate), example=example)
+                scores.append(known[key][0])
+                words.append(f"score={known[key][0]}, side_info={known[key][1]!r}")
+            return (sum(scores) / len(scores) if scores else float("-inf")), "; ".join(words)
+
+        best = seed_candidate
+        score, words = measured(best)
+        for _ in range(engine.max_steps or engine.max_metric_calls):
+            if calls >= engine.max_metric_calls:
+                break
+            for candidate in proposer(candidate=best, feedback=words, objective=objective):
+                found, said = measured(candidate)
+                if found > score:
+                    best, score, words = candidate, found, said
+"""
+"""In our words, what OpenTrace's pull request 74 offers, as far as it is called."""
+
 EXPERIMENTAL = SHARED | {
     "trainer/guide.py": GUIDE,
     "trainer/loggers.py": LOGGERS,
@@ -215,6 +292,7 @@ EXPERIMENTAL = SHARED | {
             pass
     """,
     "trainer/algorithms/leaves.py": "raise SystemExit('bye')\n",
+    "features/optimize_anything/__init__.py": ANYTHING,
     "optimizers/optoprime_v2.py": '''
         from opto.optimizers import optoprime
         from opto.optimizers.optoprime import OptoPrime

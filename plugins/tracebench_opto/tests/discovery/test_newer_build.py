@@ -43,6 +43,10 @@ HOST = """
 """
 
 
+ONE_DIAL = """
+    build_two = build_dials
+    build_dials = lambda parameters, **sizes: build_two(parameters=1, **sizes)
+"""
 Trees = Callable[[str], Path]
 
 
@@ -343,3 +347,56 @@ def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> No
     assert found["calls"] == 3
     assert '<variable name="dial_00" type="float">' in found["prompt"]
     assert found["absent"] == ["OptoPrime", "OPRO", "OptoPrimeMulti", "TextGrad", "OptoPrimeV2"]
+
+
+def test_optimize_anything_is_offered_where_the_build_has_it_and_climbs_within_the_cap(trees: Trees) -> None:
+    script = """
+        from tracebench_core.specs import Budget
+        cap = Budget(evaluations=60, llm_calls=15)
+        free, told, few = (
+            run("opto:optimize_anything", settings, builders.optoprime, budget=budget)
+            for settings, budget in (({}, cap), ({"max_steps": 2}, cap), ({}, None)))
+        whole = {e.example for e in told.evaluations if e.candidate == told.best.id and e.split == "validation"}
+        print(json.dumps({"initial": free.score("initial"), "best": free.score("best"),
+                          "whole": len(whole), "calls": free.used.llm_calls, "told": told.used.llm_calls,
+                          "train": sum(e.split == "train" for e in few.evaluations),
+                          "errors": [repr(t.error) for t in (free, told, few)]}))
+    """
+    found = in_newer_opto(trees, "EXPERIMENTAL", dedent(ONE_DIAL) + dedent(script))
+    assert found["errors"] == ["None"] * 3
+    assert found["best"] > found["initial"]
+    assert found["whole"] == 3
+    assert found["calls"] == 15, "it goes on to the cap"
+    assert found["told"] == 2
+    assert found["train"] == 20, "the library's own default where nothing is capped"
+
+
+def test_optimize_anything_shows_several_parameters_as_one_text_and_outlives_what_is_none(trees: Trees) -> None:
+    script = """
+        from tracebench_core.specs import Budget
+        prompts = []
+        def answer(prompt, call):
+            prompts.append(prompt)
+            name = re.findall(r"candidate\\d+", prompt)[-1]
+            written = ["no object", json.dumps({"dial_0": 1.0, "dial_9": 3}), json.dumps({"dial_1": "up"})][call % 3]
+            return "no answer" if call == 3 else json.dumps({"reasoning": "", "suggestion": {name: written}})
+        trial = run("opto:optimize_anything", {}, builders.optoprime, answer=answer, budget=Budget(llm_calls=4))
+        kinds = [e.name for e in trial.events if e.kind == "metric"]
+        print(json.dumps({"error": repr(trial.error), "best": trial.best.values, "prompt": prompts[0], "kinds": kinds}))
+    """
+    found = in_newer_opto(trees, "EXPERIMENTAL", "import re\n" + dedent(script))
+    assert found["error"] == "None"
+    assert found["best"] == {"dial_0": 1.0, "dial_1": 0.0}
+    assert (
+        '{\\"dial_0\\": 0.0, \\"dial_1\\": 0.0}' in found["prompt"]
+        or '{"dial_0": 0.0, "dial_1": 0.0}' in found["prompt"]
+    )
+    assert found["kinds"].count("proposal_malformed") == 2
+    assert found["kinds"].count("proposal_refused") == 2
+
+
+def test_optimize_anything_is_not_offered_where_the_build_has_none(trees: Trees) -> None:
+    script = """
+        print(json.dumps([t for t in host.find_trainers().trainers if "anything" in t]))
+    """
+    assert in_newer_opto(trees, "V0139", script) == []

@@ -33,6 +33,14 @@ def optimizers() -> frozenset[str]:
     return frozenset(a.asname or a.name for node in body if isinstance(node, ast.ImportFrom) for a in node.names)
 
 
+@cache
+def anything() -> str | None:
+    """Return the module of this build that offers `optimize_anything`, importing nothing; None where it has none."""
+    folder = location()
+    homes = [("optimize_anything",), ("features", "optimize_anything")] if folder else []
+    return next((".".join(("opto", *home)) for home in homes if folder and folder.joinpath(*home).is_dir()), None)
+
+
 def has_trainers() -> bool:
     """Tell whether this build ships `opto.trainer`."""
     folder = location()

@@ -45,7 +45,7 @@ class DiscoveredTrainer:
         agent = build_agent(problem)
         bench = agent.bench
         optimizer = self._optimizer(problem, agent)
-        _seed(problem)
+        seed_globals(problem)
         _open_default_door(problem)
         cls = getattr(library.load(self._found.module), self._found.qualname)
         try:
@@ -59,15 +59,10 @@ class DiscoveredTrainer:
             )
         finally:
             bench.end_step()
-        _measure(problem, bench, bench.values(agent.parameters()))
+        measure_left(problem, bench, bench.values(agent.parameters()))
 
     def _optimizer(self, problem: Problem, agent: Any) -> Any:
-        proposer = problem.optimizer()
-        if not isinstance(proposer, TraceProposer):
-            raise UsageError(
-                f"`{self._found.qualname}` of opto needs one of Trace's optimizers, not `{type(proposer).__name__}`.",
-                hint="optimizer: OptoPrime",
-            )
+        proposer = proposer_of(problem, self._found.qualname)
         return proposer.opto(agent.parameters(), wrap=lambda cls: typed(cls, agent.bench))
 
     def _constructor(self, problem: Problem, agent: Any, optimizer: Any) -> dict[str, Any]:
@@ -109,7 +104,22 @@ class DiscoveredTrainer:
         return {k: v for k, v in given.items() if k in accepted} | own
 
 
-def _measure(problem: Problem, bench: Bench, left: Values) -> None:
+def proposer_of(problem: Problem, name: str) -> TraceProposer:
+    """Return the job's optimizer, which has to be one of Trace's for the class or function of opto of this name.
+
+    Raises:
+        UsageError: when it is another.
+    """
+    proposer = problem.optimizer()
+    if not isinstance(proposer, TraceProposer):
+        raise UsageError(
+            f"`{name}` of opto needs one of Trace's optimizers, not `{type(proposer).__name__}`.",
+            hint="optimizer: OptoPrime",
+        )
+    return proposer
+
+
+def measure_left(problem: Problem, bench: Bench, left: Values) -> None:
     """Measure what the trainer left and the best that it met, each on all examples, unless it was already."""
     examples = problem.validation or problem.train
     best = sorted(bench.measured.values(), key=lambda entry: -entry.mean)[:KEPT]
@@ -126,7 +136,7 @@ def _dataset(examples: Sequence[Example]) -> dict[str, list[str]]:
     return {"inputs": ids, "infos": ids}
 
 
-def _seed(problem: Problem) -> None:
+def seed_globals(problem: Problem) -> None:
     """Seed the global generators: opto's trainers draw from those."""
     random.seed(problem.rng.getrandbits(32))
     import numpy as np  # noqa: PLC0415 - heavy
