@@ -18,6 +18,7 @@ from tracebench_core.specs import Example, Feedback, Parameter
 from tracebench_engine.builtin.tasks.simple import SimpleTask
 from tracebench_opto.bridge.library import load
 from tracebench_opto.proposers import builders
+from tracebench_opto.tasks import greeting
 
 trace: Any = load("opto.trace")
 TEXT = "def shape(self, text):\n    return text.upper()"
@@ -93,12 +94,13 @@ def test_the_candidates_own_values_run_through_the_graph(propose: Callable[..., 
     assert "HELLO ADA?" in run.prompts[1]
 
 
+@pytest.mark.parametrize("task", [greeting_task, greeting.build])
 @pytest.mark.parametrize("build", [builders.optoprime, builders.opro, builders.textgrad])
 def test_prompts_hold_no_address_and_no_counter_of_the_process(
-    build: Callable[..., Any], propose: Callable[..., Any]
+    build: Callable[..., Any], task: Callable[[], Any], propose: Callable[..., Any]
 ) -> None:
-    one = propose(build, "criticism", task=greeting_task()).prompts
-    other = propose(build, "criticism", task=greeting_task()).prompts
+    one = propose(build, "criticism", task=task()).prompts
+    other = propose(build, "criticism", task=task()).prompts
     assert one == other
     assert not any(re.search(r"0x[0-9a-f]{4,}", prompt) for prompt in one)
 

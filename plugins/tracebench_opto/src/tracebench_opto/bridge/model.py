@@ -15,7 +15,8 @@ from tracebench_core.specs import Message, Role
 
 ESCAPED = "TERM\N{WORD JOINER}INATE"
 """What replies hold in place of the word that opto takes for "no change" wherever it stands."""
-_ADDRESS = re.compile(r"<([^<>\n]+?) at 0x[0-9a-fA-F]+>")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+"""As in `<module.function.<locals>.Class object at 0x7f29573fa6d0>`."""
 
 
 class ModelFailure(BaseException):
@@ -107,5 +108,5 @@ def _plain(message: Message) -> Message:
     if isinstance(content, list) and all(block.get("type") == "text" for block in content):
         content = "\n".join(block["text"] for block in content)
     if isinstance(content, str):
-        content = _ADDRESS.sub(r"<\1>", restored(content))
+        content = _ADDRESS.sub("", restored(content))
     return {**message, "content": content}
