@@ -210,6 +210,20 @@ def test_a_job_that_says_who_it_is_needs_no_label_and_its_answers_do_not_depend_
     assert alone(chat, json.dumps({"job": "x", "seed": 1, "task": "other:task", "options": {}})) == LOST
 
 
+def test_equal_questions_are_answered_by_their_number_whichever_comes_first() -> None:
+    def told(**more: Any) -> str:
+        return json.dumps({"job": "a", "seed": 1, "task": "fields:prompt", "options": {"size": "small"}, **more})
+
+    text = str(draw(Drawing("prompt", "open", 0, "small", 0.25)).parameters[0].initial)
+    chat = [{"role": "user", "content": f"Improve this.\n```\n{text}\n```"}]
+    counted, turned = Script(quality_of("p35-h45-r5")), Script(quality_of("p35-h45-r5"))
+    in_order = [counted(chat, told()) for _ in range(12)]
+    found = {n: turned(chat, told(occurrence=n)) for n in random.Random(3).sample(range(12), 12)}
+    assert [found[n] for n in range(12)] == in_order
+    assert [turned(chat, told(occurrence=n)) for n in range(12)] == in_order
+    assert [turned(chat, told(occurrence=n, sampling="0f")) for n in range(12)] != in_order
+
+
 def test_a_value_of_which_nobody_says_whose_it_is_is_not_given_back_as_if_it_were_understood() -> None:
     told = json.dumps({"job": "a", "seed": 1, "task": "fields:numbers", "options": {}})
     script = Script(quality_of("p100-h0-r0"))

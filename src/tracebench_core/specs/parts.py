@@ -44,8 +44,11 @@ class ProviderSpec(Component):
     """The name of the variable that holds the key; None when none is needed."""
     told_job: bool = False
     """Whether the server is told in the header `X-Trace-Bench-Job`, as JSON, which job each call is of:
-    `{"job": ID, "seed": INTEGER, "task": ID, "options": {...}}`. A model that is a script may need it: prompts of many optimizers do not
-    say what the task is, and jobs ask the same question."""
+    `{"job": ID, "seed": INTEGER, "task": ID, "options": {...}, "occurrence": INTEGER, "sampling": HASH}`. A model that is a script may need
+    it: prompts of many optimizers do not say what the task is, and jobs ask the same question. `occurrence` is how often the job asked
+    exactly this before; of equal calls side by side it goes by their order, not by which comes first, so that a script answers a run
+    that is repeated as it did before. `sampling` names what else was asked for, a temperature for instance, and is left out of a call
+    that asks for nothing."""
 
 
 class StubFormatSpec(Component):

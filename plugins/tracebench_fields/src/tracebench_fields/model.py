@@ -2,7 +2,7 @@
 
 It is no language model. A model `fields/p35-h45-r5` makes a candidate better by one step in 35 of 100 answers, worse in 45, does not
 understand in 5, and otherwise gives back what it was shown. Its answers depend on the prompt, on how often the job has asked it, and on the
-job's seed, so that jobs which run at the same time do not change each other's.
+job's seed, so that neither jobs which run at the same time nor calls side by side change each other's.
 """
 
 from __future__ import annotations
@@ -65,10 +65,14 @@ class Asked:
     def rng(self, prompt: str, job: Mapping[str, Any]) -> random.Random:
         """Return the generator of the next answer to a prompt: the same for jobs of one seed that ask it equally often."""
         digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
+        met = job.get("occurrence", self._number(job.get("job", ""), digest)) + 1
+        seed = f"{digest.hex()} {met} {job.get('seed', '')} {job.get('sampling', '')}".rstrip()
+        return random.Random(seed)  # noqa: S311 - reproducible, not secret
+
+    def _number(self, job: str, digest: bytes) -> int:
         with self._lock:
-            self._met[job.get("job", ""), digest] += 1
-            met = self._met[job.get("job", ""), digest]
-        return random.Random(f"{digest.hex()} {met} {job.get('seed', '')}".rstrip())  # noqa: S311 - reproducible, not secret
+            self._met[job, digest] += 1
+            return self._met[job, digest] - 1
 
 
 class Script:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import LLMConfig
 from tracebench_gateway.exchange import ChatRequest, OnDelta, ProviderError, Reply, Tokens
 from tracebench_gateway.models import LOOPBACK
@@ -71,7 +72,7 @@ class DirectProvider:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         headers |= provider_headers(self._llm, request, variants=self._variants, environ=self._environ)
         if request.identity.provider in request.hints.get("told", ()):
-            headers[JOB_HEADER] = str(request.hints["job"])
+            headers[JOB_HEADER] = _job_words(request)
         session = self._session(is_local=urlsplit(url).hostname in LOOPBACK)
         body = body_of(request.identity.model, request.messages, request.sent(), kind=request.kind, stream=stream)
         content = with_messages(body, request.raw) if request.raw else serialise(body)
@@ -153,3 +154,11 @@ async def _events(pieces: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any] 
                 raise ProviderError(f"an event of the stream is no JSON: {data[:200]!r}", kind="malformed") from err
             if isinstance(event, dict):
                 yield event
+
+
+def _job_words(request: ChatRequest) -> str:
+    """Return what a script is told of a call, as `ProviderSpec.told_job` says."""
+    words = {**json.loads(request.hints["job"]), "occurrence": request.occurrence}
+    if request.sampling:
+        words["sampling"] = content_hash(canonical_json(request.sampling))[:16]
+    return json.dumps(words)
