@@ -21,7 +21,8 @@ class Halving:
     def train(self, problem: Problem) -> None:
         """Search."""
         width = 5.0
-        problem.evaluate(problem.initial, problem.validation)
+        examples = problem.validation or problem.train
+        problem.evaluate(problem.initial, examples)
         for _ in range(self.settings.steps):
             with problem.step():
                 name = problem.parameters[0].name
@@ -29,5 +30,5 @@ class Halving:
                 for value in (here - width, here + width):
                     values = {name: value}
                     if not problem.check(values):
-                        problem.evaluate(values, problem.validation, parents=[problem.best])
+                        problem.evaluate(values, examples, parents=[problem.best])
                 width /= 2

@@ -50,7 +50,8 @@ def tracebench_configure(settings: Mapping[str, Any]) -> bool | None:
     """Take the plugin's settings: `root` (a folder given by `--root`, or None) and `options` (this plugin's, from the config).
 
     Called once in every process when the plugin loads, before any other of its hooks. After False, which says that with these settings it
-    has nothing to do, no other is called.
+    has nothing to do, no other is called. Options of a plugin without this hook are refused; one that has it refuses those that it does not
+    take by `tracebench_core.options.refuse_unknown_options`.
 
     Since 0.1.
     """

@@ -252,6 +252,12 @@ def test_an_install_that_is_broken_does_not_keep_the_others_from_being_told(
     assert told == ["acme requires tracebench-core[ui]", *of_broken]
 
 
+def test_an_extra_that_names_extras_of_others_lacks_what_they_lack(cli: Cli) -> None:
+    found = rows(cli("doctor", "--json", env=CORE_ONLY))
+    for extra, module in (("ui", "streamlit"), ("wandb", "wandb"), ("report", "altair")):
+        assert (module in str(found[f"extra {extra}"]["value"])) is (find_spec(module) is None), found[f"extra {extra}"]
+
+
 def folders(found: dict[str, dict[str, object]]) -> dict[str, object]:
     return {name.removeprefix("folder: "): row["ok"] for name, row in found.items() if name.startswith("folder")}
 

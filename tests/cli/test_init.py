@@ -55,6 +55,14 @@ def test_a_name_that_will_not_do_is_refused(name: str, words: str, tmp_path: Pat
     assert caught.value.hint.startswith("trace-bench init suite ")
 
 
+def test_a_part_that_another_plugin_offers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="`core` offers a trainer `RandomSearch`") as caught:
+        write_package(PackageKind.TRAINER, "random-search", tmp_path)
+    assert caught.value.hint == "trace-bench init trainer random_search_2"
+    assert [*tmp_path.iterdir()] == []
+    assert write_package(PackageKind.SUITE, "random-search", tmp_path).is_dir()
+
+
 def test_the_config_validates_and_is_not_overwritten(cli: Cli, tmp_path: Path) -> None:
     only_core = {"TRACEBENCH_PLUGINS": ""}
     assert cli("init", "config", "mine.yaml", env=only_core).returncode == 0

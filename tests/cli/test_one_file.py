@@ -31,6 +31,13 @@ def test_a_run_of_files_ends_well_and_does_not_resume_with_another_file(cli: Cli
     assert refused.returncode == 3
     assert "`./my_trainer.py` has changed" in refused.stderr
 
+    run = tmp_path / "runs/mine"
+    held = {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+    refused = cli("run", "--config", "mine.yaml", "-o", "run_id=mine")
+    assert refused.returncode == 3
+    assert "`./my_trainer.py` has changed" in refused.stderr
+    assert {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()} == held
+
 
 def test_settings_of_a_file_are_listed_and_checked(cli: Cli, tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "my_trainer.py", tmp_path)

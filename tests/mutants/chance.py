@@ -40,6 +40,8 @@ WHOLE = (
 """Where unit tests and tests of whole processes are."""
 KEPT = "tests/architecture/test_kept.py"
 """Tests of what is kept as text: they reach so much that every mutant is tried on them, unless a record says that they do not reach it."""
+KEPT_TESTS = tuple(f"{KEPT}::test_what_is_kept_stays[{name}]" for name in ("declared", "tasks", "courses", "reading"))
+"""The tests in it, any of which may take too long for a record."""
 DECLARED = (KEPT, "tests/architecture/test_public_face.py::test_no_public_name_goes_or_changes_unnoticed")
 """Tests of what modules declare: no mark sees what they compare, so they are tried on each mutant of a line outside of functions."""
 MOST, SECONDS = 40, 5.0
@@ -168,6 +170,7 @@ class Bench:
         self._reach = reach
         self._outcomes = Outcomes(folder / "outcomes.jsonl")
         self._server = Server(self.copy, folder / "log")
+        self._unknown = [test for test in KEPT_TESTS if test not in reach.passed(KEPT)]
         self._close = Closeness(ROOT, [file for file in files_of(UNITS + WHOLE) if not reach.has(file)])
 
     def try_one(self, mutant: Mutant) -> Outcome:
@@ -178,7 +181,7 @@ class Bench:
         later = [*in_turn([test for test in found if test not in first])]
         close = self._close.tests(mutant.module, source, mutant.line)
         files = {test.name for test in first}
-        static = DECLARED if runs_at_import(source, mutant.line) else () if self._reach.has(KEPT) else (KEPT,)
+        static = DECLARED if runs_at_import(source, mutant.line) else self._unknown
         later = [*(Test(test, UNKNOWN) for test in static), *later]
         later += [Test(test, UNKNOWN) for test in close if test.partition("::")[0] not in files][:CLOSEST]
         known = self._outcomes.find(mutant)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,27 @@ def test_a_run_that_was_there_before(study: tuple[Path, Path], tmp_path: Path) -
     code, told = checked(tmp_path, kept)
     assert bool(told["findings"]["begun too early"]) is (began < registered.replace("Z", "+00:00"))
     assert code == int(bool(told["findings"]["begun too early"]))
+
+
+def test_seeds_that_were_seen_before_do_not_become_new_by_further_ones(tmp_path: Path) -> None:
+    def ran(*more: str) -> subprocess.CompletedProcess[str]:
+        return trace_bench(
+            "run", "--config", "study.json", "--runs-dir", "r", "-o", "run_id=early", *more, folder=tmp_path
+        )
+
+    (tmp_path / "study.json").write_text(json.dumps(CONFIG))
+    assert ran().returncode == 0
+    manifest = tmp_path / "r" / "early" / "meta" / "manifest.json"
+    began = json.loads(manifest.read_text())["created_at"]
+    time.sleep(1.1)
+    (tmp_path / "study.json").write_text(json.dumps({**CONFIG, "seeds": [1, 2, 3]}))
+    assert (
+        trace_bench("preregister", "commit", "study.json", "--to", "study.registered", folder=tmp_path).returncode == 0
+    )
+    assert ran("--extend-seeds").returncode == 0
+    assert json.loads(manifest.read_text())["created_at"] == began
+    code, told = checked(tmp_path, tmp_path / "r" / "early")
+    assert (code, len(told["findings"]["begun too early"])) == (1, 1)
 
 
 def test_a_result_that_was_changed(study: tuple[Path, Path], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from tracebench_core import hookspecs
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.ids import did_you_mean
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.plugins.catalog import KINDS, SPECS, Catalog, Kind
 from tracebench_core.plugins.discovery import INDEX_GROUP, PluginRecord, core_version, read_index
 from tracebench_core.plugins.files import (
@@ -32,13 +33,7 @@ from tracebench_core.plugins.import_timeout import import_timeout
 from tracebench_core.plugins.installing import install_entry_hint, install_hint
 from tracebench_core.plugins.tracing import trace_hooks
 from tracebench_core.registry import Registry
-from tracebench_core.specs import (
-    Component,
-    Exclusion,
-    SuiteSpec,
-    TaskSpec,
-    TrainerSpec,
-)
+from tracebench_core.specs import Component, Exclusion, SuiteSpec, TaskSpec, TrainerSpec
 from tracebench_core.specs.renamed import told
 
 if TYPE_CHECKING:
@@ -347,6 +342,8 @@ class PluginHost:
     def _collect(self, name: str) -> None:
         root = self._root.get(name) if isinstance(self._root, Mapping) else self._root
         settings = {"root": root, "options": self._options.get(name, {})}
+        if not self._only("tracebench_configure", name).get_hookimpls():
+            refuse_unknown_options(name, self._options.get(name, {}))
         if False in self._only("tracebench_configure", name)(settings=settings):
             self._pm.unregister(name=name)
             return

@@ -11,11 +11,12 @@ from tests.unit.analysis.runs import make_run
 from tracebench_analysis.comparison.budgets import (
     UNCHANGING,
     Use,
+    as_cap,
     smallest_common_budget,
     uncapped_common_use,
     unequal_uses,
 )
-from tracebench_core.specs import Budget, BudgetState
+from tracebench_core.specs import Axis, Budget, BudgetState
 from tracebench_runs.reading.reader import Run
 
 
@@ -61,3 +62,18 @@ def test_uses_are_told_apart_from_a_tenth_on(most: float | None, told: Any) -> N
     }
 
     assert unequal_uses(uses, "evaluations") == told
+
+
+@pytest.mark.parametrize(
+    ("axis", "amount", "cap"),
+    [
+        ("evaluations", 9.5, 9),
+        ("llm_calls", 4.0, 4),
+        ("tokens", 1342.75, 1342),
+        ("usd", 0.25, 0.25),
+        ("seconds", 1.5, 1.5),
+    ],
+)
+def test_a_mean_use_becomes_a_cap(axis: Axis, amount: float, cap: float) -> None:
+    assert as_cap(axis, amount) == cap
+    assert Budget.model_validate({axis: as_cap(axis, amount)}).caps() == {axis: cap}

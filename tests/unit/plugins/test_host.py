@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tracebench_core.errors import PluginError, UsageError
+from tracebench_core.errors import ConfigError, PluginError, UsageError
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.plugins.discovery import core_version
 from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
@@ -104,6 +105,26 @@ def test_settings_reach_a_plugin_when_it_loads(install_plugin: Any) -> None:
     host.load("good")
 
     assert [{"root": Path("/data"), "options": {"depth": 3}}] == sys.modules["fake_good"].GOT
+
+
+def test_options_of_a_plugin_that_takes_none_are_refused(install_plugin: Any) -> None:
+    install_plugin(
+        "deaf", "from tracebench_core.hookspecs import hookimpl\n@hookimpl\ndef tracebench_tasks(): return []"
+    )
+    host = PluginHost(discover({"deaf"}), options={"deaf": {"depth": 3}})
+
+    host.load("deaf")
+
+    assert host.records["deaf"].status == "failed"
+    assert "`plugins.options.deaf.depth` is not known. The plugin takes no options." in host.records["deaf"].error
+
+
+def test_an_option_that_there_is_not_is_refused_with_the_nearest_that_there_is() -> None:
+    refuse_unknown_options("mine", {"depth": 3, "root": "x"}, ("root", "depth"))
+    with pytest.raises(ConfigError, match=r"`plugins\.options\.mine\.rot` is not known\. Did you mean `root`\?"):
+        refuse_unknown_options("mine", {"root": "x", "rot": "x"}, ("root", "depth"))
+    with pytest.raises(ConfigError, match="It takes `root`, `depth`"):
+        refuse_unknown_options("mine", {"quite": "another"}, ("root", "depth"))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tracebench_autoresearch import catalog
 from tracebench_autoresearch.experiment import SHIPPED, SystemExperiment
 from tracebench_autoresearch.sources.cache import environments
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.specs import (
     Requirement,
     Resources,
@@ -31,6 +32,7 @@ _GIT = Requirement(kind="command", name="git", hint="apt-get install git")
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the folder of the user's own experiments."""
+    refuse_unknown_options("autoresearch", settings.get("options") or {}, ("root",))
     catalog.configure(settings)
 
 

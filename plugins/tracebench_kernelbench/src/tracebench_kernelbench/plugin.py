@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.specs import AggregateSpec, EnvironmentSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_kernelbench import catalog
 from tracebench_kernelbench.cuda.listing import list_device
@@ -17,6 +18,7 @@ from tracebench_kernelbench.settings import SETTINGS
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the root, and the option `root`."""
+    refuse_unknown_options("kernelbench", settings.get("options") or {}, ("root",))
     SETTINGS.configure(settings)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from tracebench_core.errors import ConfigError, quoted
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.specs import SuiteSpec, TaskSpec, ViewSpec
 from tracebench_llm4ad.adapters import catalog as adapters
 from tracebench_llm4ad.catalog import SPECS
@@ -16,7 +19,20 @@ from tracebench_llm4ad.table import CITATION
 
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
-    """Take the root: a tree of foreign tasks, else the folder that holds the data of CO-Bench."""
+    """Take the root: a tree of foreign tasks, else the folder that holds the data of CO-Bench.
+
+    Raises:
+        ConfigError: an option that there is not, or a folder that there is not.
+    """
+    options = settings.get("options") or {}
+    refuse_unknown_options("llm4ad", options, ("root", "cobench_data"))
+    for name, place in options.items():
+        from tracebench_llm4ad.adapters.tree import INSTALLED  # noqa: PLC0415 - most listings have no folder
+
+        if place != INSTALLED and not Path(place).expanduser().is_dir():
+            raise ConfigError(
+                f"`plugins.options.llm4ad.{name}`: there is no folder `{place}`.", hint=f"ls -d {quoted(place)}"
+            )
     configure(settings, root_is_tree=adapters.configure(settings))
 
 

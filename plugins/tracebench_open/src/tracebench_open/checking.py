@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 from tracebench_engine.api.records import Run, findings_told, iter_lines, verify_run
 from tracebench_open.registration import Registration, content_of, fingerprint, words_of
@@ -75,10 +77,10 @@ def compare(registration: Registration, runs: Sequence[Run]) -> Kept:
         ),
         unpromised=tuple(unpromised),
         early=tuple(
-            f"{run.run_id} began at {run.manifest['created_at']}, the registration is of "
+            f"{run.run_id} began at {began(run).isoformat(timespec='seconds')}, the registration is of "
             f"{registration.registered_at.isoformat(timespec='seconds')}"
             for run in runs
-            if _began(run) < registration.registered_at
+            if began(run) < registration.registered_at
         ),
         damaged=tuple(damaged),
         told=tuple(_versions(registration, runs)),
@@ -104,9 +106,13 @@ def _times_ended(run: Run) -> Counter[str]:
     return found
 
 
-def _began(run: Run) -> datetime:
-    began = datetime.fromisoformat(run.manifest["created_at"])
-    return began if began.tzinfo is not None else began.replace(tzinfo=UTC)
+def began(run: Run) -> datetime:
+    """Return when a run began: as its manifest says or its journal does, whichever is earlier; a run may be extended later."""
+    times = [datetime.fromisoformat(run.manifest["created_at"])]
+    for line in (line for path in run.layout.journals() for line in islice(iter_lines(path), 1)):
+        with suppress(ValueError, KeyError):  # a damaged journal is told elsewhere
+            times.append(datetime.fromisoformat(json.loads(line)["t"]))
+    return min(at if at.tzinfo is not None else at.replace(tzinfo=UTC) for at in times)
 
 
 def _versions(registration: Registration, runs: Sequence[Run]) -> Iterator[str]:

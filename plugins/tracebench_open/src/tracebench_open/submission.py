@@ -16,6 +16,7 @@ from tracebench_core.specs import TaskSpec
 from tracebench_engine import api
 from tracebench_engine.api.records import Run, findings_told, load_run, verify_run
 from tracebench_open import laws
+from tracebench_open.checking import began
 from tracebench_open.registration import content_of, fingerprint, read
 
 KIND = "submission"
@@ -125,7 +126,7 @@ def check_all(folder: Path, *, reference: Path | None = None, root: Path | None 
 
 
 def _unpack(path: Path, place: Path) -> dict[str, Any]:
-    hint = "trace-bench submit RUN --to FILE"
+    hint = "trace-bench submit write RUN --to FILE"
     if not path.is_file():
         raise UsageError(f"`{path}` is no file.", hint=hint)
     try:
@@ -229,7 +230,7 @@ def _promise(run: Run, about: Mapping[str, Any], verdict: Verdict) -> None:
         verdict.refused["promise"].append(
             f"{len(marks - own)} promised jobs are missing, {len(own - marks)} were not promised"
         )
-    if run.manifest["created_at"] < promised.registered_at.isoformat():
+    if began(run) < promised.registered_at:
         verdict.refused["promise"].append("the run began before the registration was written")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.specs import Exclusion, OptimizerSpec, StubFormatSpec, SuiteSpec, TaskSpec, TrainerSpec
 from tracebench_opto.bridge import features
 from tracebench_opto.discovery.records import Discovered
@@ -26,6 +27,7 @@ _KNOWN: dict[str, Discovered] = {}
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the option `excluded`: class names that discovery is not to try."""
+    refuse_unknown_options("opto", settings.get("options") or {}, ("excluded",))
     _EXCLUDED.update(settings.get("options", {}).get("excluded", ()))
     _KNOWN.clear()
 

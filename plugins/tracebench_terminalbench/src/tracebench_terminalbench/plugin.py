@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.specs import EnvironmentSpec, PythonSpec, StubFormatSpec, SuiteSpec, TaskSpec, ViewSpec
 from tracebench_terminalbench import catalog
 from tracebench_terminalbench.found import RANGE
@@ -14,6 +15,7 @@ from tracebench_terminalbench.found import RANGE
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the folder of local tasks."""
+    refuse_unknown_options("terminal_bench", settings.get("options") or {}, ("root",))
     catalog.configure(settings)
 
 

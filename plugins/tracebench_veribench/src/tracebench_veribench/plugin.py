@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracebench_core.hookspecs import hookimpl
+from tracebench_core.options import refuse_unknown_options
 from tracebench_core.specs import Bounds, EnvironmentSpec, Requirement, SuiteSpec, TaskSizes, TaskSpec, TaskVersion
 from tracebench_veribench.discovery.catalog import configure, find_problems
 from tracebench_veribench.lean.places import readable_places
@@ -24,6 +25,7 @@ _configured: dict[str, Any] = {}
 @hookimpl
 def tracebench_configure(settings: Mapping[str, Any]) -> None:
     """Take the root and the options `root`, `entrypoint` and `project`."""
+    refuse_unknown_options("veribench", settings.get("options") or {}, ("root", "entrypoint", "project"))
     _configured.clear()
     _configured.update(settings.get("options") or {})
     configure(settings)

@@ -29,6 +29,16 @@ class Use:
     seconds: float | None
 
 
+NOT_RUN_AGAIN = (
+    "No job was run again for it: one whose trainer reads its budget might have gone another way under a smaller one."
+)
+
+
+def as_cap(axis: Axis, amount: float) -> float:
+    """Return an amount as a cap on an axis: down to a whole number where the axis counts."""
+    return amount if axis in {"usd", "seconds"} else math.floor(amount)
+
+
 def smallest_common_budget(runs: Sequence[Run]) -> Budget | None:
     """Return the smallest cap of each axis that all jobs cap, where their caps differ; None where they are all the same."""
     budgets = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from tracebench_analysis.comparison.budgets import (
+    as_cap,
     mean_use,
     smallest_common_budget,
     total_proposals,
@@ -119,7 +120,7 @@ def compare_runs(
 
 def _caps(runs: Sequence[Run], axis: Axis, at: float | None) -> tuple[Budget | None, str]:
     if at is not None:
-        return Budget.model_validate({axis: at}), "as asked"
+        return Budget.model_validate({axis: as_cap(axis, at)}), "as asked"
     if (common := smallest_common_budget(runs)) is not None:
         return common, "the smallest budget that all jobs had"
     if (used := uncapped_common_use(runs, axis)) is not None:

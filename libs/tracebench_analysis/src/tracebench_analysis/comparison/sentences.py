@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from tracebench_analysis.comparison.budgets import unequal_uses
+from tracebench_analysis.comparison.budgets import NOT_RUN_AGAIN, as_cap, unequal_uses
 from tracebench_analysis.comparison.outcomes import ENDED, Outcome, unscored
 from tracebench_analysis.comparison.settling import more_seeds, open_pair, settling
 from tracebench_analysis.comparison.verdicts import ALPHA, Comparison, PairVerdict
@@ -137,7 +137,7 @@ def remarks(comparison: Comparison, axis: Axis = "evaluations") -> list[str]:
     said = []
     if comparison.cut is not None:
         caps = ", ".join(f"{value:g} {name}" for name, value in comparison.cut.caps().items())
-        said.append(f"Cut at {caps}: {comparison.cut_why}.")
+        said.append(f"Cut at {caps}: {comparison.cut_why}. {NOT_RUN_AGAIN}")
     said += [f"{str(finding)[0].upper()}{str(finding)[1:]}." for finding in comparison.findings]
     said += comparison.outcomes.judged
     for run, n in comparison.unfinished.items():
@@ -322,7 +322,7 @@ def unequal_use(comparison: Comparison, axis: Axis = "evaluations") -> list[str]
     if (unequal := unequal_uses(uses, axis)) is None:
         return []
     least, most, ratio = unequal
-    at = getattr(uses[least], axis)
+    at = as_cap(axis, getattr(uses[least], axis))
     return [f"Unequal use: {most} used {ratio:.1f} times the {axis} of {least}; `--at {at:.6g}` compares at equal use."]
 
 

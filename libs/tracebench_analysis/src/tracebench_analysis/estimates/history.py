@@ -95,7 +95,7 @@ class History:
 
 
 def read_history(runs_dir: Path, jobs: Sequence[JobSpec]) -> History:
-    """Read what the newest runs tell about jobs like these; runs that cannot be read are passed over."""
+    """Read what the newest runs tell about jobs like these; runs and jobs that cannot be read are passed over."""
     history = History()
     wanted = {kind_of(job) for job in jobs}
     tasks = {job.task_id for job in jobs}
@@ -106,18 +106,18 @@ def read_history(runs_dir: Path, jobs: Sequence[JobSpec]) -> History:
         except RunDirError:
             continue
         for job in past:
+            kind = kind_of(job)
             try:
                 result = read_result(run.layout.job(job.job_id)).result
+                if result.status not in {"ok", "timeout"}:
+                    continue
+                if kind in wanted and read[kind] < MOST_JOBS:
+                    _take_events(history, run, job)
+                    _take_work(history, job, result)
+                    read[kind] += 1
             except RunDirError:
                 continue
-            if result.status not in {"ok", "timeout"}:
-                continue
             _take_score(history, run.run_id, job, result)
-            kind = kind_of(job)
-            if kind in wanted and read[kind] < MOST_JOBS:
-                read[kind] += 1
-                _take_events(history, run, job)
-                _take_work(history, job, result)
     return history
 
 
@@ -156,7 +156,6 @@ def _take_work(history: History, job: JobSpec, result: JobResult) -> None:
 
 
 def _take_events(history: History, run: Run, job: JobSpec) -> None:
-    history.jobs += 1
     calls: dict[Caller, list[LLMCall]] = defaultdict(list)
     evaluations: list[float] = []
     by_program = 0
@@ -167,6 +166,7 @@ def _take_events(history: History, run: Run, job: JobSpec) -> None:
             case LLMCall(status="ok", cached=False):
                 calls[Caller(job.task_id, job.trainer_id, event.role, event.model)].append(event)
                 by_program += event.role != "optimizer"
+    history.jobs += 1
     for caller, made in calls.items():
         history.calls[caller].append(
             CallCost(*(math.fsum(values) / len(made) for values in zip(*map(_numbers, made), strict=True)))

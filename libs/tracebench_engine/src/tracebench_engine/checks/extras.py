@@ -68,12 +68,18 @@ def _missing(wanted: Iterable[Dependency], extra: str) -> Iterator[str]:
     for dependency in wanted:
         if dependency.marker is None or dependency.marker.evaluate({"extra": ""}):
             continue
-        if dependency.marker.evaluate({"extra": extra}) and not _is_installed(dependency):
-            yield dependency.name
+        if dependency.marker.evaluate({"extra": extra}):
+            yield from _lacking(dependency)
 
 
-def _is_installed(dependency: Dependency) -> bool:
+def _lacking(dependency: Dependency) -> Iterator[str]:
+    """Yield what a dependency is not installed with: itself, or what the extras that it names require."""
     try:
-        return dependency.specifier.contains(distribution(dependency.name).version, prereleases=True)
+        found = distribution(dependency.name)
     except PackageNotFoundError:
-        return False
+        yield dependency.name
+        return
+    if not dependency.specifier.contains(found.version, prereleases=True):
+        yield dependency.name
+    for extra in sorted(dependency.extras):
+        yield from _missing([Dependency(line) for line in found.requires or ()], extra)

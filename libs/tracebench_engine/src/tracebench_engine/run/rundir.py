@@ -83,6 +83,9 @@ def open_run_dir(
             forget(layout, layout.journal("main").name)  # that of an earlier run of this name
         jobs = continued_jobs(layout, plan, config_hash=config_hash, extend=extend) if exists else plan.jobs
         if not exists or len(jobs) > len(read_jobs(layout)) or read_head(layout).get("config_hash") != config_hash:
+            before = read_head(layout) if exists else {}
+            if exists:
+                stored_plan(layout, config, host)  # refuses what its jobs no longer find, before anything is written
             write_config(layout, config)
             write_environment(
                 layout,
@@ -92,7 +95,9 @@ def open_run_dir(
             )
             if plan.salts is not None:
                 write_salts(layout, plan.salts)
-            write_manifest(layout, _head(plan, host, config_hash=config_hash, root=root), jobs)
+            head = _head(plan, host, config_hash=config_hash, root=root)
+            head["created_at"] = before.get("created_at", head["created_at"])
+            write_manifest(layout, head, jobs)
             with Journal(layout) as journal:
                 declare_meta(layout, journal)
         yield Opened(layout, as_installed(stored_plan(layout, config, host), host) if exists else plan)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from tracebench_core.errors import ConfigError
 from tracebench_core.ids import did_you_mean
+from tracebench_core.options import refuse_unknown_options
 
 DATA = "TRACEBENCH_HF_DATA"
 SOURCE = "TRACEBENCH_HF_SOURCE"
@@ -39,12 +40,7 @@ def settings_of(told: Mapping[str, Any], environ: Mapping[str, str] = os.environ
         ConfigError: on an unknown option or source, or a folder that does not exist.
     """
     options = dict(told.get("options") or {})
-    for name in options:
-        if name not in OPTIONS:
-            raise ConfigError(
-                f"`plugins.options.hf.{name}` is not known.{did_you_mean(name, OPTIONS)}",
-                hint=f"known are {', '.join(OPTIONS)}",
-            )
+    refuse_unknown_options("hf", options, OPTIONS)
     named = options.get("data_dir") or environ.get(DATA) or told.get("root") or None
     folder = None if named is None else Path(str(named))
     asked = str(options.get("source") or environ.get(SOURCE) or "auto")

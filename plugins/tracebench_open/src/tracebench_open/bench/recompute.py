@@ -18,6 +18,7 @@ from tracebench_engine.api.records import Run, load_run, verify_run
 from tracebench_fields.releases import commitment_of
 from tracebench_open.bench.alone import page as shown
 from tracebench_open.bench.alone import receipts, sums
+from tracebench_open.checking import began
 from tracebench_open.registration import Registration, content_of, fingerprint, read, words_of
 
 CLOSE = 1e-7
@@ -103,7 +104,7 @@ def _speaks_against(
         yield f"it is the run {run.run_id}"
     for job in run.planned:
         yield from _job(run, job, part, left)
-    if run.manifest["created_at"] < registration.registered_at.isoformat():
+    if began(run) < registration.registered_at:
         yield "the run began before the registration was written"
 
 

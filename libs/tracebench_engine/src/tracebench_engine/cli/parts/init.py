@@ -112,13 +112,19 @@ def write_package(kind: PackageKind, name: str, into: Path) -> Path:
             hint=f"trace-bench init {kind.value} {re.sub('[^a-z0-9]+', '_', name.lower()).strip('_0123456789') or 'mine'}",
         )
     plugin = _plugin(name)
-    if plugin in open_host().records:
-        raise UsageError(f"A plugin `{plugin}` is installed already.", hint=f"trace-bench init {kind.value} {plugin}_2")
+    host, other = open_host(), f"trace-bench init {kind.value} {plugin}_2"
+    if plugin in host.records:
+        raise UsageError(f"A plugin `{plugin}` is installed already.", hint=other)
+    class_ = "".join(part.capitalize() for part in re.split("[_-]", name))
+    owner = next((by for part, by in host.catalog().origin.items() if part == (kind.value, class_)), None)
+    if owner is not None:
+        raise UsageError(
+            f"The plugin `{owner}` offers a {kind.value} `{class_}`, and nobody may offer another.", hint=other
+        )
     short = name.replace("_", "-")
     release = [int(n) for n in re.findall(r"\d+", core_version())[:2]] or [0, 1]
     upper = f"{release[0]}.{release[1] + 1}" if release[0] == 0 else f"{release[0] + 1}"
     bounds = f">={release[0]}.{release[1]},<{upper}"
-    class_ = "".join(part.capitalize() for part in re.split("[_-]", name))
     words = {
         "name": plugin,
         "package": f"tracebench_{plugin}",
