@@ -9,6 +9,7 @@ from tests.kept.store import changes
 MEANT = {
     "declared": "is it meant? Then `just kept declared`, and say so in changelog.d",
     "tasks": "is it meant? Then raise the task's `version.comparability`, `just kept tasks`, and say so in changelog.d",
+    "costs": "is it meant? Then `just kept costs`",
     "courses": "is it meant? Then `just kept courses`, and say so in changelog.d",
     "reading": "is it meant? Then `just kept reading`",
 }

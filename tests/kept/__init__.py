@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tests.kept.configs import configs
+from tests.kept.costs import costs
 from tests.kept.courses import courses
 from tests.kept.declared import declared
 from tests.kept.reading import reading
@@ -15,6 +16,7 @@ KINDS: Mapping[str, Callable[[], Said]] = {
     "declared": declared,
     "tasks": tasks,
     "courses": courses,
+    "costs": costs,
     "reading": reading,
     "configs": configs,
 }

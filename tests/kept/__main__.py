@@ -1,4 +1,4 @@
-"""`just kept`: write what is kept anew, all of it or some: `declared`, `tasks`, `courses`, `reading`, `configs`."""
+"""`just kept`: write what is kept anew, all of it or some: `declared`, `tasks`, `courses`, `costs`, `reading`, `configs`."""
 
 from __future__ import annotations
 
