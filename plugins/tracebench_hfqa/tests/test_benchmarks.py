@@ -116,6 +116,20 @@ def test_the_loose_measure_takes_off_a_first_line_and_asterisks() -> None:
     assert not follows("   ", "punctuation:no_comma", {})
 
 
+@pytest.mark.parametrize(
+    ("text", "is_followed"),
+    [
+        ("a\n***\nb", True),
+        ("a\n***\n\n***\nb", False),
+        ("a", False),
+        ("***\na\n***\nb\n***\n", True),
+        ("a\n***\nb\n***\nc", False),
+    ],
+)
+def test_paragraphs_are_counted_between_their_marks_and_none_inside_is_empty(text: str, is_followed: bool) -> None:
+    assert follows(text, "length_constraints:number_paragraphs", {"num_paragraphs": 2}) is is_followed
+
+
 @pytest.mark.parametrize(("text", "is_followed"), [("[a]", False), ("[a] [b]", True), ("[a] [b] [c]", True)])
 def test_more_placeholders_than_asked_for_are_enough(text: str, is_followed: bool) -> None:
     assert follows(text, "detectable_content:number_placeholders", {"num_placeholders": 2}) == is_followed

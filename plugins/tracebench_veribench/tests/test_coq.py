@@ -18,6 +18,7 @@ from tracebench_veribench.coq.audit import assumes_nothing, confirms
 from tracebench_veribench.coq.calibrations import families
 from tracebench_veribench.coq.catalog import ENTRIES, TEST, TRAIN, VALIDATION, Entry
 from tracebench_veribench.coq.environment import CoqEnvironment
+from tracebench_veribench.coq.gate import find_violations
 from tracebench_veribench.coq.library import recheck, required
 from tracebench_veribench.coq.problem import load_problem
 from tracebench_veribench.coq.sentences import split
@@ -389,3 +390,18 @@ def test_every_problem_has_its_cases(entry: Entry) -> None:
     text = str(part["file"])
     stated = [name for name in problem.theorems if re.search(rf"^(?:Theorem|Lemma) {name}\b", text, re.MULTILINE)]
     assert len(stated) == len(problem.theorems) - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("", 1, "the file is empty"),
+        (" \n\n", 1, "the file is empty"),
+        ("Check 1.\nCheck\0 2.", 2, "NUL"),
+        ("x" * 10**7, 1, "characters, more than"),
+    ],
+)
+def test_what_is_no_text_of_a_proof_is_refused_at_its_line(text: str, line: int, words: str) -> None:
+    (found,) = find_violations(text)
+    assert found.line == line
+    assert words in found.why

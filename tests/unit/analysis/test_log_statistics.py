@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tracebench_analysis.logs.rows import Log, Row
-from tracebench_analysis.logs.versus import LogComparison, clustered_error, compare_logs, mcnemar
+from tracebench_analysis.logs.versus import LogComparison, StandardError, clustered_error, compare_logs, mcnemar
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,7 @@ def test_clusters_of_one_are_no_clusters_and_copies_add_nothing(stats: Any) -> N
     assert copied.value == pytest.approx(alone.value)
     assert copied.freedom == alone.freedom == 29
     assert clustered_error(values, ["one"] * 30) is None
+    assert clustered_error([0.5] * 8, [*"aabbccdd"]) == StandardError(0.0, 3)
 
 
 def test_questions_copied_within_their_cluster_do_not_make_a_difference_sure() -> None:

@@ -112,6 +112,13 @@ def test_the_view_shows_running_jobs_with_their_budget(tmp_path: Path) -> None:
     assert "0 of 3 jobs done, 1 running" in stream.getvalue()
 
 
+def test_ends_are_counted_by_status_from_the_first_on() -> None:
+    view, job = LiveReporter(io.StringIO()), a_job(Budget(evaluations=2))
+    for status in ("ok", "failed", "ok"):
+        view.job_finished(job, ended(job).model_copy(update={"status": status}))
+    assert view._rows == {(job.task_id, job.called): {"ok": 2, "failed": 1}}
+
+
 def test_the_curve_and_the_bar_of_two_caps_are_on_one_scale(tmp_path: Path) -> None:
     """A job that has used a tenth of its evaluations and half of its money is half through; what is over a cap is its end."""
     file = tmp_path / "events.jsonl"

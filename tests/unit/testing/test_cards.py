@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from tracebench_core.specs import SuiteSpec, TaskSpec
 from tracebench_engine.api.checking import Finding
+from tracebench_testing.checks.plugin import ask_process
 from tracebench_testing.checks.plugin_checks import check_card
 from tracebench_testing.checks.task_checks import _difference, compared
 
@@ -55,3 +58,35 @@ def test_two_measurements_differ_in_what_is_named_with_both_values() -> None:
 def test_what_a_task_does_not_declare_may_differ() -> None:
     feedback = {"status": "ok", "score": 1.0, "metrics": {"length": 3.0, "seconds": 0.1}, "text": "fine"}
     assert compared(feedback, {"length"}) == ONE["a"]
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("Climb", False), ("Climb up", True), ("Cl\u00efmb", True)])
+def test_the_name_of_a_part_is_looked_at_too(name: str, is_told: bool) -> None:
+    plugin: Any = SimpleNamespace(
+        name="mine",
+        host=SimpleNamespace(suite=lambda _: None),
+        tasks={},
+        parts=lambda kind: (name,) if kind == "trainer" else (),
+    )
+    found = [f"{f.code} {f.subject}" for f in check_card(plugin) if isinstance(f, Finding)]
+    assert found == ([f"TB104 trainer {name}"] if is_told else [])
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("print('{\"a\": 1}')", [{"a": 1}]),
+        ("pass", [{"error": "the process said nothing"}]),
+        (
+            "print('{\"a\": 1}'); raise SystemExit('no rows')",
+            [{"a": 1}, {"error": "the process ended with exit code 1. no rows"}],
+        ),
+        ("import os; os.kill(os.getpid(), 9)", [{"error": "the process ended with exit code -9."}]),
+    ],
+)
+def test_what_another_process_says_and_how_it_ended_is_told(
+    program: str, told: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "says_so.py").write_text(program)
+    monkeypatch.setattr("sys.path", [str(tmp_path), *sys.path])
+    assert ask_process([], seconds=30, module="says_so") == told
