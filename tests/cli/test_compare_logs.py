@@ -43,6 +43,7 @@ def test_three_models_are_compared_in_words_and_as_data(cli: Cli, tmp_path: Path
     ("arguments", "told"),
     [
         (["--lm-eval", "a.jsonl"], "takes two logs"),
+        (["--lm-eval", "a.jsonl"], "compare --lm-eval one.jsonl other.jsonl"),
         (["--lm-eval", "a.jsonl", "absent.jsonl"], "There is no log `absent.jsonl`"),
         (["--inspect", "a.jsonl", "b.jsonl"], "is no JSON"),
         (["--inspect", "--lm-eval", "a.jsonl", "b.jsonl"], "--inspect beside --lm-eval"),

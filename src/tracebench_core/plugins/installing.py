@@ -9,7 +9,12 @@ from tracebench_core.plugins.discovery import GROUP
 
 
 def install_hint(plugin: str) -> str:
-    """Return the command that installs a plugin, from this checkout or as an extra of the bench; else the one that lists plugins."""
+    """Return the command that installs a plugin, from this checkout or as an extra of the bench; else the one that lists plugins.
+
+    Of a file, what is missing is the name of a part.
+    """
+    if plugin.endswith(".py"):
+        return f"name a part of the file, as in {quoted(f'{plugin}:task')}"
     folder = checkout()
     if folder is not None:
         for project in sorted(folder.glob("plugins/*/pyproject.toml")):

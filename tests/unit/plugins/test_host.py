@@ -11,6 +11,7 @@ from tracebench_core.hookspecs import hookimpl
 from tracebench_core.options import refuse_unknown_options
 from tracebench_core.plugins import PluginHost, discover
 from tracebench_core.plugins.discovery import core_version
+from tracebench_core.plugins.installing import install_hint
 from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
 
 GOOD = """
@@ -345,3 +346,7 @@ def test_of_two_distributions_with_one_plugin_the_preferred_one_is_taken(install
         "fork": ("fork", "found"),
         "fake-good": ("fake-good", "found"),
     }
+
+
+def test_a_file_without_the_name_of_a_part_is_told_what_it_lacks() -> None:
+    assert install_hint("./my_task.py") == "name a part of the file, as in ./my_task.py:task"

@@ -275,7 +275,7 @@ class Runner:
         if held_back:
             axis = next(iter(held_back.values()))
             left = f"what is left of the run's budget ({axis})"
-            log.warning("%d jobs are not started: %s does not pay for one", len(held_back), left)
+            log.warning("jobs that are not started: %d; %s does not pay for one", len(held_back), left)
             self._stopped_by = self._stopped_by or f"run budget:{axis}"
 
     @property

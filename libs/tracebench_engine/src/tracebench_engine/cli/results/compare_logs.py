@@ -14,6 +14,10 @@ from tracebench_engine.cli.results.standings import interval_text, probability_t
 if TYPE_CHECKING:
     from tracebench_engine.api.judging.logs import LogComparison
 
+EXAMPLES = {
+    "inspect": "trace-bench compare --inspect one.eval other.eval",
+    "lm_eval": "trace-bench compare --lm-eval one.jsonl other.jsonl",
+}
 LOGS = ("log", "score", "SE", "SE plain", "questions", "rows", "no score", "errors")
 PAIRS = (
     "one", "other", "verdict", "difference", "95 %", "p", "p (Holm)", "test", "SE", "SE unpaired", "questions", "clusters", "won", "lost",
@@ -36,9 +40,12 @@ def compare_others(
     shown = chosen(columns, LOGS, PAIRS)
     paths = [Path(name) for name in names]
     if len({*paths}) < len(paths) and len(paths) > 2:  # noqa: PLR2004 - a log against itself is a check of the bench
-        raise UsageError("A log is named twice.", hint="trace-bench compare --inspect one.eval other.eval")
+        raise UsageError("A log is named twice.", hint=EXAMPLES[kind])
     read = read_inspect if kind == "inspect" else read_lm_eval
-    found = compare_logs([read(path, cluster=cluster) for path in paths], metric=metric, cluster=cluster)
+    logs = [read(path, cluster=cluster) for path in paths]
+    if len(logs) < 2:  # noqa: PLR2004 - one log is compared with nothing
+        raise UsageError("A comparison takes two logs or more.", hint=EXAMPLES[kind])
+    found = compare_logs(logs, metric=metric, cluster=cluster)
     if as_json:
         output.document("logs", **log_data(found))
         return
