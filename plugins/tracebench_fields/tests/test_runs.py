@@ -17,6 +17,7 @@ from tracebench_engine.config import parse_config
 from tracebench_fields.drawing import Drawing, draw
 from tracebench_fields.releases import FOLDER
 from tracebench_fields.task import build, sizes_of
+from tracebench_runs.reading.compare import differences
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -103,3 +104,21 @@ def test_what_a_job_is_answered_does_not_depend_on_the_jobs_before_it(tmp_path: 
     alone = best("alone", "BestOfN")
     assert alone["BestOfN 1"] != alone["BestOfN 2"]
     assert best("among", "SequentialRefine", "BestOfN") == alone  # which asks the same first
+
+
+def test_a_run_that_is_repeated_ends_alike_though_its_calls_run_side_by_side(tmp_path: Path) -> None:
+    config = {
+        "mode": "real",
+        "seeds": [3, 4],
+        "budget": {"evaluations": 300},
+        "llm": {"model": "fields/p35-h45-r5"},
+        "tasks": ["fields:prompt"],
+        "trainers": ["PrioritySearch"],
+    }
+    runs = [
+        api.run(parse_config({**config, "runs_dir": str(tmp_path), "max_workers": n}), stream=io.StringIO())
+        for n in (1, 2, 2)
+    ]
+    one, *others = [api.load_run(summary.run_dir) for summary in runs]
+    for other in others:
+        assert [*differences(one, other)] == []
