@@ -43,7 +43,7 @@ def test_nothing_is_imported_after_the_fork(install_plugin: Callable[..., None],
         "trainers": trainers(),
         "budget": {"evaluations": 6, "llm_calls": 4},
         "mode": "stub",
-        "plugins": {"options": {"watcher": {"loaded": True}}},
+        "plugins": {"options": {"watcher": {}}},
         "runs_dir": str(tmp_path / "runs"),
         "max_workers": 2,
     }
