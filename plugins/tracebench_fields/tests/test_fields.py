@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from plugins.tracebench_fields.tests.test_walks import Here
 from tests.whole import cells
 
 from tracebench_core.contracts import EvaluationFailed
@@ -21,23 +22,6 @@ from tracebench_fields.model import LOST, Script, quality_of
 from tracebench_fields.task import FieldOptions, FieldTask
 
 EVERY = [(family, size, deception) for family in FAMILIES for size, deception in (("small", 0.0), ("medium", 1.0))]
-
-
-class Here:
-    """A context whose sandbox calls the candidate here: the texts are the field's own."""
-
-    seed = 7
-    deadline = None
-
-    class sandbox:  # noqa: N801 - stands for an attribute
-        @staticmethod
-        def call(code: str, name: str, x: int, limits: Any) -> Any:
-            space: dict[str, Any] = {}
-            try:
-                exec(code, space)
-                return SimpleNamespace(status="ok", value=space[name](x))
-            except Exception as err:  # noqa: BLE001 - whatever a broken text raises
-                return SimpleNamespace(status="error", error=str(err))
 
 
 def truth(task: FieldTask, values: Any) -> float:

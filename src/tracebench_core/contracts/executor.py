@@ -6,9 +6,7 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-if (
-    TYPE_CHECKING
-):  # what brings an executor is imported when plugins are listed, for which the models of jobs need not be built
+if TYPE_CHECKING:  # an executor's plugin is imported when it is listed, for which the models of jobs need not be built
     from tracebench_core.specs import ExecutorSetting, JobResult, JobSpec
     from tracebench_core.specs.events import Event
     from tracebench_core.specs.order import JobOrder, WorkerState
