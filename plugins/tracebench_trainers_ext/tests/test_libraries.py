@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -138,3 +139,16 @@ def test_nevergrad_models_a_single_number_on_any_numpy(tmp_path: Path, monkeypat
     assert result.score_val_initial is not None
     assert result.score_val_best > result.score_val_initial
     assert len(candidates(folder, result.job_id)) > 30
+
+
+@needs("gepa-anything")
+def test_gepa_says_which_of_several_parameters_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    with FakeOpenAI(reply=improve) as server:
+        budget = {"evaluations": 60, "llm_calls": 8}
+        run(tmp_path, server, ["gepa-anything"], tasks=["internal:multi_param"], budget=budget)
+        prompts = [str(request["messages"]) for request in server.log.requests]
+    named = [{*re.findall(r"the parameter `(\w+)` of kind", prompt)} for prompt in prompts]
+    assert named
+    assert all(len(one) == 1 for one in named), prompts[:2]
+    assert len(set.union(*named)) > 1

@@ -200,8 +200,7 @@ a larger size is the same command with another word. Nothing here says how good 
   task's own calibrations order. They read the candidate and nothing else, so the tables compare what optimizers choose and keep, and say
   nothing of prompts. A script is told which job asks, since many optimizers' prompts do not say what the task is. To a request for feedback,
   observations or ideas, and not for a new value, it says nothing of use: what a language model's diagnosis would be worth to TextGrad,
-  AdalFlow or MIPROv2 is not measured, only that it costs calls. gepa-anything does not tell a model which of several parameters it shows:
-  no script can answer that, so its `numbers` say nothing of it.
+  AdalFlow or MIPROv2 is not measured, only that it costs calls.
 * **Price**: {prompt:g} and {completion:g} USD per million prompt and completion tokens, by which equal USD is counted.
 * **Optimizers**: {there}, each at its defaults. Not installed where this was made, and so not measured: {away}. Coding agents are not measured.
 * **Promised**: {jobs} jobs were registered before the first call. What of it was not run is told at the end; no part is shown that is not whole.

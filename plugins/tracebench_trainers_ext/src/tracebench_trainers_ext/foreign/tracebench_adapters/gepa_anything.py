@@ -9,6 +9,14 @@ from .task import mean, settings_of
 
 ALONE = "current_candidate"
 """The library's own name for a candidate that is a single text."""
+OF_ONE = "_specific_info"
+"""Ends a key of the library's side information that is shown with one parameter alone."""
+
+
+def role(task, name):
+    """Return which parameter it is, for a prompt that shows one of several."""
+    said, named = task.describe(name), f"the parameter `{name}` of kind {task.parameters[name].kind}"
+    return said if said.startswith(named) else f"{named}: {said}"
 
 
 def train(task, settings):
@@ -24,11 +32,13 @@ def train(task, settings):
         return {names[name]: text for name, text in candidate.items() if name in names}
 
     alone = settings.mode == "single-task"
+    # Where there are several, the library's prompt tells which one it shows by this alone.
+    which = {f"{name}{OF_ONE}": {"Component": role(task, name)} for name in task.initial} if single is None else {}
 
     def evaluator(candidate, example=None):
         found = task.measure(read(candidate), task.train if alone else [example], origin="gepa")
         records = [common.record(task, one.example, one.score, one.feedback) for one in found]
-        return mean([one.score for one in found]), records[0] if len(records) == 1 else {"Examples": records}
+        return mean([one.score for one in found]), (records[0] if len(records) == 1 else {"Examples": records}) | which
 
     reflector = common.Reflector(model)
     refiner = (
