@@ -180,3 +180,47 @@ def test_a_pattern_without_a_match_says_so(cli: Cli) -> None:
 
     assert (done.returncode, done.stdout) == (0, "")
     assert "No task matches `nothing*`." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        ("empty", ["`empty` is empty.", "  hint: ls empty"]),
+        ("notes", ["`notes` adds no task to those of the installed suites.", "  hint: ls notes"]),
+        ("gone", ["`gone` does not exist.", "  hint: ls ."]),
+        ("mine=empty", ["`empty` is empty.", "  hint: ls empty"]),
+    ],
+)
+def test_a_folder_that_adds_no_task_is_told(
+    cli: Cli, mine: Mapping[str, str], tmp_path: Path, root: str, told: list[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/read.me").touch()
+
+    done = cli("list-tasks", "--bench", "mine", "--root", root, env=mine)
+
+    assert done.returncode == 0
+    assert set(done.stdout.splitlines()) == {"mine:one", "mine:deep/two"}
+    assert [line.partition("   (")[0] for line in done.stderr.splitlines()] == told
+
+
+def test_a_folder_that_adds_a_task_is_listed_without_a_word(cli: Cli, plugin_path: Install, tmp_path: Path) -> None:
+    source = SUITE.replace(
+        "def tracebench_tasks():\n",
+        """def tracebench_configure(settings):
+    global ROOT
+    ROOT = settings["root"]
+
+@hookimpl
+def tracebench_tasks():
+    yield from (TaskSpec(name=path.name, loader="mine:build", title="Yours") for path in (ROOT.iterdir() if ROOT else ()))
+""",
+    )
+    env = {"TRACEBENCH_PLUGINS": "mine", **plugin_path("mine", source, group="tracebench", entry="mine", target="mine")}
+    (tmp_path / "yours/four").mkdir(parents=True)
+
+    done = cli("list-tasks", "--bench", "mine", "--root", "yours", env=env)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.stdout.splitlines()) == {"mine:four", "mine:one", "mine:deep/two"}

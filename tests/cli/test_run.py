@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -89,6 +90,21 @@ def test_a_run_leaves_everything_where_it_says(cli: Cli, config: Path, tmp_path:
     again = cli("resume", "one")
     assert again.returncode == 0
     assert "4 ok" in again.stderr
+
+
+def test_of_runs_whose_ids_begin_alike_one_is_named_in_the_command_that_was_typed(cli: Cli, config: Path) -> None:
+    for name in ("alike-1", "alike-2"):
+        cli("run", "--config", "c.yaml", "--limit", "1", "-o", f"run_id={name}", env=CORE_ONLY)
+
+    unsure = cli("resume", "alike", "--runs-dir", "runs", "--max-workers", "1", env=CORE_ONLY)
+
+    assert unsure.returncode == 2
+    assert "`alike` could be any of 2 runs: `alike-1`, `alike-2`." in unsure.stderr
+    words = shlex.split(unsure.stderr.rpartition("hint: ")[2])
+    assert words == ["trace-bench", "resume", "alike-2", "--runs-dir", "runs", "--max-workers", "1"]
+    sure = cli(*words[1:], env=CORE_ONLY)
+    assert sure.returncode == 0, sure.stderr
+    assert "alike-2" in sure.stderr
 
 
 def test_json_is_one_object_a_line(cli: Cli, config: Path) -> None:

@@ -55,6 +55,13 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ("n-concurrent: -1", "`n-concurrent` must be 1 or more, not `-1`."),
         ("max_workers: true", "`max_workers` must be a whole number, not `true`."),
         ("run_id: 20261121", '`run_id` must be text, not `20261121`. Write `run_id: "20261121"`.'),
+        (
+            "run_id: 1e3",
+            '`run_id` must be text, not `1000.0`. `run_id: "1e3"` is the text; without quotes it is the number `1000.0`.',
+        ),
+        ("run_id: 1_0", '`run_id` must be text, not `10`. `run_id: "1_0"` is the text;'),
+        ("run_id: 0x10", '`run_id` must be text, not `16`. `run_id: "0x10"` is the text;'),
+        ("{trainers: [{id: .5e1, seeds: 3}]}", '`trainers[0].id` must be text, not `5.0`. `id: ".5e1"` is the text;'),
         ("mode: replay", "`mode: replay` needs `replay_from`, the run to take the recorded exchanges from"),
         ("mode: replay", "FILE, line 1: `mode` is refused: `mode: replay`"),
         ("llm: {base_url: localhost:80}", "`llm.base_url` must match `^https?://`, not text `localhost:80`."),

@@ -83,6 +83,14 @@ class Document:
             line, node = found
         return line
 
+    def spelling(self, loc: Loc) -> str | None:
+        """Return a single value as the file writes it, `1e3` of the number 1000.0; None where `loc` holds none."""
+        node = self._root
+        for step in loc:
+            found = None if node is None else _child(node, step)
+            node = None if found is None else found[1]
+        return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
     @cached_property
     def _root(self) -> Node | None:
         return _compose_json(self._json_text) if self._json_text else self._node

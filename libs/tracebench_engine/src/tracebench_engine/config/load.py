@@ -22,7 +22,7 @@ from tracebench_engine.config.document import Document
 from tracebench_engine.config.instead import place_instead, value_instead
 from tracebench_engine.config.meant import Meant, elsewhere, entry, meant, within
 from tracebench_engine.config.overrides import Override, apply, parse_override
-from tracebench_engine.config.problems import Loc, Problem, describe, dotted, render, report
+from tracebench_engine.config.problems import LONGEST, Loc, Problem, describe, dotted, render, report
 from tracebench_engine.config.secrets import cut
 from tracebench_engine.config.shape import kind_at, names_at
 
@@ -72,7 +72,7 @@ def _build(source: Document, overrides: Sequence[str]) -> RunConfig:
         told: list[dict[str, Any]] = [dict(error) for error in err.errors()]
         named = {e["loc"][:2] for e in told if e["type"] == "missing" and entry(e["loc"], e.get("input")) is not None}
         problems += [
-            _problem(error, form, changes)
+            _problem(error, form, changes, source)
             for error in told
             if error["type"] != "extra_forbidden" or error["loc"][:2] not in named
         ]
@@ -131,7 +131,7 @@ def _variants(data: Mapping[str, Any]) -> Iterator[tuple[Loc, dict[str, Any]]]:
                 yield ("trainers", i, "params_variants", j), variant
 
 
-def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override]) -> Problem:
+def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Override], source: Document) -> Problem:
     """Put a pydantic error into words, at the place where the user wrote the field."""
     loc = place_of(error)
     if loc and loc[-1] == "[key]":
@@ -142,6 +142,8 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
     if isinstance(value, str) and (shown := cut(value)) != value:
         return replace(found, text=describe({**error, "input": shown}, spellings(loc[:-1])))
     guess = _guess(loc, error)
+    if error["type"] == "string_type" and (spelt := _number_as_written(value, found, source)):
+        guess = Meant(json.dumps(spelt), f"is the text; without quotes it is the number `{value}`")
     if error["type"] == "extra_forbidden":
         written = elsewhere(str(loc[0]), value) if len(loc) == 1 else place_instead(loc, value) or within(loc, value)
         return replace(found, text=describe(error, spellings(loc[:-1]), guess=written))
@@ -153,6 +155,14 @@ def _problem(error: Mapping[str, Any], form: Canonical, changes: Sequence[Overri
     line = f"{key}: {guess.text}" if isinstance(key, str) else guess.text
     said = f" `{line}` {guess.words}." if guess.words else f" Write `{line}`."
     return replace(found, text=describe(error, spellings(loc[:-1]), guess=said), mend=f"{dotted(loc)}={guess.text}")
+
+
+def _number_as_written(value: Any, found: Problem, source: Document) -> str | None:
+    """Return the text of which YAML or JSON made a number that is spelt otherwise, as of `1e3`; None where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    text = source.spelling(found.loc) if found.override is None else found.override.partition("=")[2].strip()
+    return text if text and len(text) <= LONGEST and text != str(value) and document.value(text) == value else None
 
 
 def _guess(loc: Loc, error: Mapping[str, Any]) -> Meant | None:

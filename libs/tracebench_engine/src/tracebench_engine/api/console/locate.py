@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -68,6 +69,12 @@ def is_run(path: Path) -> bool:
     return (path / "meta" / "manifest.json").is_file() or (path / "mirror.zip").is_file()
 
 
+def _with_whole_id(name: str, run_id: str) -> str:
+    """Return the command that was typed with the id of a run in place of the start of it."""
+    typed = sys.argv[1:] if name in sys.argv[2:] else ["show", name]
+    return shlex.join(["trace-bench", typed[0], *(run_id if word == name else word for word in typed[1:])])
+
+
 def _chosen(name: str, known: Sequence[str], *, what: str, where: Path) -> str:
     if name in known:
         return name
@@ -75,7 +82,10 @@ def _chosen(name: str, known: Sequence[str], *, what: str, where: Path) -> str:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise RunDirError(f"`{name}` could be any of {len(matches)} runs: {', '.join(f'`{m}`' for m in matches[:5])}.")
+        raise RunDirError(
+            f"`{name}` could be any of {len(matches)} runs: {', '.join(f'`{m}`' for m in matches[:5])}.",
+            hint=_with_whole_id(name, matches[-1]),
+        )
     look = f"ls {shlex.quote(str(where))}" if where.is_dir() else "trace-bench runs"
     if Path(name).exists():
         raise RunDirError(f"`{name}` is not a run directory: it has no `meta/manifest.json`.", hint=look)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -42,7 +44,10 @@ def list_tasks(
         host = open_host(root=root)
         _show(task_document(task, host.task(task), host), settings_go_into="eval_kwargs", as_json=as_json)
         return
-    rows = [row for row in _tasks(suite_names(bench), root) if pattern is None or fnmatchcase(row["id"], pattern)]
+    offered = _tasks(suite_names(bench), root)
+    rows = [row for row in offered if pattern is None or fnmatchcase(row["id"], pattern)]
+    if root is not None and not {row["id"] for row in offered} - {row["id"] for row in read_catalogue()["tasks"]}:
+        _tell_that_nothing_is_added(root)
     if as_json:
         shown = [{name: row[name] for name in ("id", *TASK_FIELDS)} | _state_of(row) for row in rows]
         output.document("tasks", tasks=shown)
@@ -54,6 +59,19 @@ def list_tasks(
             output.line(row["id"])
     if not rows:
         output.note(f"No task matches `{pattern}`." if pattern is not None else "No task is offered.")
+
+
+def _tell_that_nothing_is_added(root: Path) -> None:
+    of_one = "" if root.exists() else str(root).partition("=")[2]
+    folder = Path(of_one).expanduser() if of_one else root
+    told = f"`{folder}` adds no task to those of the installed suites."
+    if not folder.exists():
+        told = f"`{folder}` does not exist."
+    elif folder.is_dir() and os.access(folder, os.R_OK) and not any(folder.iterdir()):
+        told = f"`{folder}` is empty."
+    output.note(output.safe(told))
+    look = shlex.join(["ls", str(folder if folder.is_dir() else folder.parent)])
+    output.note(output.safe(f"  hint: {look}   (what a suite looks for there, its page says at `--root`)"))
 
 
 def list_trainers(
