@@ -6,6 +6,7 @@ import asyncio
 import math
 import random
 import time
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +19,7 @@ from tracebench_core.specs import Budget, ModelIdentity, Price, Usage
 from tracebench_gateway.exchange import ChatRequest, ProviderError, Reply, Tokens
 from tracebench_gateway.server.metering.admission import TokenBucket
 from tracebench_gateway.server.metering.balance import Balance, Demand, Need, need_of
-from tracebench_gateway.server.metering.meter import estimate, is_credible
+from tracebench_gateway.server.metering.meter import estimate, estimate_prompt, is_credible, measure, most_of
 from tracebench_gateway.server.retry import ask_with_retries
 from tracebench_runs.prices import PriceTable
 
@@ -129,3 +130,69 @@ def test_usd_is_unknown_for_good_once_one_call_had_no_price() -> None:
     assert balance.usd is None
     demand = Demand(calls=1, prompt=5, limit=None, price=Price(prompt=1, completion=1))
     assert balance.room(Budget(usd=100.0), demand, beside=False) == (-math.inf, "usd")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "credible"),
+    [
+        (Tokens(1, 0), True),
+        (Tokens(0, 0), False),
+        (Tokens(10, 2_000_000), True),
+        (Tokens(10, 2_000_001), False),
+        (Tokens(10, -1), False),
+        (Tokens(10, 5, 6, 4), True),
+        (Tokens(10, 5, 6, 5), False),
+        (Tokens(10, 5, -1, 5), False),
+        (Tokens(10, 5, 5, -1), False),
+    ],
+)
+def test_a_count_is_believed_up_to_its_edge(tokens: Tokens, credible: bool) -> None:
+    assert is_credible(tokens, asking(MESSAGES)) is credible
+
+
+def test_a_prompt_may_hide_fifty_thousand_tokens_beyond_its_bytes() -> None:
+    request = asking(MESSAGES)
+    most = most_of(request)
+    assert 40 < most < 200
+    assert is_credible(Tokens(most + 50_000, 0), request)
+    assert not is_credible(Tokens(most + 50_001, 0), request)
+    assert most_of(replace(request, most=7)) == 7
+
+
+def test_an_estimate_counts_what_stands_beside_the_text() -> None:
+    plain = estimate_prompt([{"role": "user", "content": "a" * 5}], {})
+    assert plain == 4 + 2  # four a message, and of the text a token for each four characters that are begun
+    assert estimate_prompt([{"role": "user", "content": "a" * 5}] * 2, {"temperature": 1, "stop": ""}) == 2 * plain
+    assert estimate_prompt([{"role": "user", "content": "a" * 5, "tokens": [1, 2]}], {}) == plain + 2
+    tools = {"tools": [{"name": "f"}]}
+    assert estimate_prompt([{"role": "user", "content": "a" * 5}], tools) == plain - (
+        -len('{"tools": [{"name": "f"}]}') // 4
+    )
+    assert estimate_prompt([{"role": "user", "content": "a" * 5, "name": "me"}], {}) == plain - (
+        -len('{"name": "me"}') // 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("reported", "total", "tokens"),
+    [
+        (Tokens(12, 3), None, Tokens(12, 3)),
+        (None, None, Tokens(14, 1)),
+        (None, 30, Tokens(29, 1)),  # a total is split
+        (None, 0, Tokens(14, 1)),
+        (None, 10**9, Tokens(0, 1)),  # no prompt has so many: as many as its bytes
+        (Tokens(0, 9), None, Tokens(14, 9)),  # the larger of guess and count
+        (Tokens(10**9, 0), None, Tokens(0, 1)),
+        (Tokens(10, 10**9), None, Tokens(14, 2_000_000)),
+    ],
+)
+def test_what_is_not_believed_is_estimated_and_marked(
+    reported: Tokens | None, total: int | None, tokens: Tokens
+) -> None:
+    request = asking(MESSAGES)
+    reply = Reply({"role": "assistant", "content": "abcd"}, "stop", reported, total=total)
+    metered = measure(request, reply, prices=PriceTable({}))
+    if not tokens.prompt:
+        tokens = replace(tokens, prompt=most_of(request))
+    assert (metered.tokens, metered.estimated) == (tokens, reported != tokens)
+    assert measure(request, replace(reply, metered=metered), prices=PriceTable({})) is metered

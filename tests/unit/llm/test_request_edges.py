@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from collections import Counter
 from typing import Any
@@ -59,6 +60,36 @@ def test_texts_to_continue_at_the_most_and_one_more() -> None:
     assert "every answer that is paid for" in refusal(completion, n=3, best_of=4)
 
 
+def told_of(stream: bytes) -> list[Any]:
+    return [json.loads(line) for line in stream.decode().split("data: ") if line.strip() not in {"", "[DONE]"}]
+
+
+def test_answers_to_texts_are_told_whole_and_in_pieces_alike() -> None:
+    answers = [
+        Answer(Reply({"role": "assistant", "content": text}, "stop"), Metered(Tokens(3, n), 0.0, estimated=False))
+        for n, text in enumerate(("a", "b"), 1)
+    ]
+    asked = completion(prompt=["x", "y"], stream=True, stream_options={"include_usage": True})
+    whole = CompletionsWire().whole(asked, answers)
+    ends = [{"index": i, "text": text, "finish_reason": "stop", "logprobs": None} for i, text in enumerate("ab")]
+    assert (whole["choices"], whole["model"], whole["object"]) == (ends, "vendor/m", "text_completion")
+    assert {name: whole["usage"][name] for name in ("prompt_tokens", "completion_tokens")} == {
+        "prompt_tokens": 6, "completion_tokens": 3,
+    }  # fmt: skip
+    writer = CompletionsWire().stream(asked)
+    assert writer.open() == b""
+    [piece] = told_of(writer.delta(1, {"content": "b"}))
+    assert piece["choices"] == [{"index": 1, "text": "b", "finish_reason": None, "logprobs": None}]
+    assert told_of(writer.delta(0, {}))[0]["choices"][0]["text"] == ""
+    [end] = told_of(writer.finish(1, answers[1]))
+    assert end["choices"] == [{"index": 1, "text": "", "finish_reason": "stop", "logprobs": None}]
+    assert end["id"] == piece["id"] != whole["id"]
+    closed = writer.close(answers)
+    assert closed.endswith(b"data: [DONE]\n\n")
+    assert [(e["choices"], e["usage"]) for e in told_of(closed)] == [([], whole["usage"])]
+    assert CompletionsWire().stream(completion(stream=True)).close(answers) == b"data: [DONE]\n\n"
+
+
 @pytest.mark.parametrize("field", ["suffix", "echo"])
 def test_what_a_completion_cannot_have_is_refused_by_name_unless_it_is_empty(field: str) -> None:
     assert refusal(completion, **{field: "x"}) == f"the gateway does not pass on `{field}`"
@@ -74,6 +105,7 @@ def test_texts_to_embed_at_the_most_and_one_more() -> None:
         assert refusal(embedding, dimensions=dimensions) == "`dimensions` must be a whole number from 1 to 16384"
     assert embedding().sampling == {}
     assert refusal(embedding, encoding_format="hex") == "`encoding_format` must be `float` or `base64`"
+    assert refusal(embedding, n=1, best_of=2) == "the gateway does not pass on `best_of`"
     assert refusal(embedding, **{"x" * 100: 1}) == f"the gateway does not pass on `{'x' * 80}`"
     assert (embedding(user="me").left_out, embedding().own, embedding(encoding_format="base64").own) == (
         ("user",), {"coding": "float"}, {"coding": "base64"},
