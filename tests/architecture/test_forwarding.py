@@ -27,7 +27,9 @@ def run(code: str, *options: str) -> subprocess.CompletedProcess[str]:
 IN_FORKS = """
 import json, os, sys
 from importlib import import_module
-import numpy, pydantic, typer, uvicorn, yaml  # others' modules, which every fork would import
+import concurrent.futures, csv, email, http.server, importlib.metadata, inspect, mmap, statistics, webbrowser, zipfile, zoneinfo
+import numpy, pluggy, pydantic, typer, uvicorn, yaml  # others' modules, which every fork would import
+from pydantic import main, type_adapter
 
 for order in json.loads(sys.argv[1]):
     reader, writer = os.pipe()

@@ -186,11 +186,11 @@ def job_process(runs: Path) -> int:
     raise AssertionError("no job runs")
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path) -> tuple[api.Run, int]:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[api.Run, int]:
     """Run the job as it goes when nobody kills it; returns how many calls were served."""
     with FakeOpenAI(reply=answer) as server:
-        calm = run(tmp_path / "calm", **real(server))
+        calm = run(tmp_path_factory.mktemp("calm"), **real(server))
         return calm, len(server.log.served)
 
 

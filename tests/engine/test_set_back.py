@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.whole import one_in
+from tests.whole import cells
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
@@ -376,8 +377,7 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
 
 
 @needs_kernel
-@pytest.mark.parametrize("at", ["t", "a"])
-@pytest.mark.parametrize("kind", one_in(9, KINDS))
+@pytest.mark.parametrize(("kind", "at"), cells(product(KINDS, "ta"), always=zip(KINDS[::9], cycle("ta"), strict=False)))
 def test_nothing_of_a_job_is_there_for_the_next(litter: Callable[..., Any], kind: str, at: str) -> None:
     summary, seen = litter(kind, at)
 

@@ -40,9 +40,15 @@ def of_kind(kind: str) -> list[list[Attack]]:
 
 
 def places(kinds: Sequence[str], always: int) -> list[Any]:
-    """The kinds for one of three places, the first to the third: by turns, each in one place, always; in the others in the heavy group."""
+    """The kinds for one of three places, the first to the third: by turns, each in one place, always; in the others in the heavy group.
+
+    What burns processor time costs a second of it for each way: two ways stand for it.
+    """
     heavy = pytest.mark.heavy("redteam")
-    return [pytest.param(kind, marks=() if turn % 3 == always else heavy) for turn, kind in enumerate(kinds)]
+    return [
+        pytest.param(kind, marks=() if turn % 3 == always and kind != BURNS else heavy)
+        for turn, kind in enumerate(kinds)
+    ]
 
 
 INSIDE = [kind for kind in KINDS if kind not in SEEN_BY_FOLDER]
@@ -71,6 +77,13 @@ def test_a_candidate_gains_nothing(kind: str, sandbox: Sandbox) -> None:
     for attacks in of_kind(kind):
         gained = try_attacks(attacks, sandbox=sandbox)
         assert [name for name, gains in gained.items() if gains] == []
+
+
+@needs_sandbox
+@pytest.mark.parametrize("way", ["raises its limit by a raw call", "a child deaf to signals"])
+def test_a_candidate_gets_no_more_processor_time_than_is_paid_for(way: str, sandbox: Sandbox) -> None:
+    (burns,) = (attack for attack in ATTACKS if (attack.kind, attack.way) == (BURNS, way))
+    assert try_attacks([burns], sandbox=sandbox) == {burns.name: False}
 
 
 @needs_sandbox

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from tracebench_core.specs import LLMConfig
 from tracebench_gateway import routing
 
+needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="the extra `litellm` is not installed")
 KEY = {"OPENAI_API_KEY": "sk-test"}
 
 
@@ -35,11 +38,12 @@ def test_a_run_that_needs_litellm_is_told_by_the_provider(
     assert routing.lacks_package(llm, mode="stub", environ=KEY) is None
 
 
+@needs_litellm
 def test_nothing_is_lacking_where_litellm_is_installed() -> None:
-    pytest.importorskip("litellm")
     assert routing.lacks_package(LLMConfig(model="gpt-4o-mini"), mode="real", environ=KEY) is None
 
 
+@needs_litellm
 @pytest.mark.parametrize(
     ("model", "is_lacking"),
     [
@@ -52,7 +56,6 @@ def test_nothing_is_lacking_where_litellm_is_installed() -> None:
 def test_the_responses_api_needs_a_package_that_is_told(
     model: str, is_lacking: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("litellm")
     real = routing.find_spec
     monkeypatch.setattr(routing, "find_spec", lambda name: None if name == "mcp" else real(name))
     environ = KEY | {"ANTHROPIC_API_KEY": "sk-test"}
