@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 _PERIOD = 0.05
 _DYING = 2.0
-"""Seconds in which what was killed is gone, however busy the machine is; what gets away stays for longer."""
+"""Seconds in which what was killed is gone, however busy the machine is."""
+_TO_END = 0.5
+"""Seconds of a processor that what was killed needs at most to end: the kernel gives its memory back. What got away may have done with its
+work, and be gone, before `_DYING` is over, but has used more than this."""
 _TICK = os.sysconf("SC_CLK_TCK")
 _USED = slice(11, 13)
 _BEGAN = 19
@@ -53,12 +56,13 @@ class Watch:
                 os.kill(task.pid, signal.SIGKILL)
 
     def participant_ended(self) -> None:
-        """Count what is used from now on apart, by what is not gone in a moment: to end takes processor time, too."""
+        """Count what is used from now on apart, by what got away: by what is not gone in a moment, or uses more than to end takes."""
         self._look()
         before = self._sums()
         self.wait(_DYING)
-        left = {mark for mark, _ in _found(self._marks)}
-        self._before = {mark: before[mark] if mark in left else used for mark, used in self._sums().items()}
+        away = {mark for mark, _ in _found(self._marks)}
+        away |= {mark for mark, used in self._sums().items() if used - before[mark] > _TO_END}
+        self._before = {mark: before[mark] if mark in away else used for mark, used in self._sums().items()}
 
     def wait(self, seconds: float) -> None:
         """Wait until nothing of these names is left, at most for some seconds."""

@@ -147,7 +147,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=3,
+    version=4,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `#### ` and the number.",
 )

@@ -12,7 +12,7 @@ CURRENCY = "$€£¥₹₩₽¢"
 _SIGN = rf"(?:-(?=[{CURRENCY}]?[ \t]?[\d.])|{MINUS}[ \t]?|\+[ \t]?)?"
 _WHOLE = r"(?:\d{1,3}(?:[,\u2009]\d{3})+(?!\d)|\d{1,3}(?:'\d{3})+(?![\d'])|\d{1,40})"
 NUMBER = re.compile(
-    rf"(?<![\w.])(?P<sign>{_SIGN})[{CURRENCY}]?[ \t]?(?P<inner>[-{MINUS}]?)"
+    rf"(?<![\w.])(?<!\d/)(?P<sign>{_SIGN})[{CURRENCY}]?[ \t]?(?P<inner>[-{MINUS}]?)"
     rf"(?:(?P<mixed>\d{{1,9}})[ \t]+(?=\d{{1,9}}/\d))?"
     rf"(?P<whole>{_WHOLE}(?:\.\d{{1,40}})?|\.\d{{1,40}})"
     r"(?:[ \t]?/[ \t]?(?P<below>\d{1,40})(?!\d|/[ \t]?\d))?"
@@ -25,7 +25,7 @@ RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 PLAIN = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathit|operatorname)\s*\{([^{}]*)\}"), r" \1 "),
     (re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"\1/\2"),
-    (re.compile(r"\\(?:times|cdot)\s*10\s*\^\s*\{?([-+]?\d+)\}?"), r" x 10^\1"),
+    (re.compile(r"\s*\\(?:times|cdot)\s*10\s*\^\s*\{?([-+]?\d+)\}?"), r" x 10^\1"),
     (re.compile(r"\\(?:times|cdot)"), " x "),
     (re.compile(r"\\(?:left|right|,(?!\d{3})|;|:|!|quad| )"), " "),
     (re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3})"), ","),

@@ -55,11 +55,12 @@ class Novelty:
         """Run the search."""
         search = Search(problem, self.settings)
         used: dict[int, int] = {}
+        apart = _Apart()
         for _ in search.schedule():
             with problem.step():
                 if len(search.archive) == 0:
                     search.seed()
-                parent = self._parent(search, used)
+                parent = self._parent(search, used, apart)
                 used[parent.index] = used.get(parent.index, 0) + 1
                 feedback = search.measure(parent, search.batches.draw())
                 proposals = search.propose(parent, feedback, n=self.settings.broad(problem.budget.caps))
@@ -68,10 +69,10 @@ class Novelty:
                     problem.log("proposal_not_novel", len(proposals) - len(novel))
                 search.evaluate(novel, search.selection, parent=parent, origin="novel")
 
-    def _parent(self, search: Search, used: dict[int, int]) -> Entry:
+    def _parent(self, search: Search, used: dict[int, int], apart: _Apart) -> Entry:
         """Return the first by the weighted sum of both ranks; among equals whoever bred least, then the older."""
         measured = [e for e in search.archive.ranked() if e.mean() is not None] or list(search.archive)
-        by_novelty = sorted(measured, key=lambda e: (-self._novelty(e, measured), e.index))
+        by_novelty = sorted(measured, key=lambda e: (-self._novelty(e, measured, apart), e.index))
         score_rank = {e.index: i for i, e in enumerate(measured)}
         novelty_rank = {e.index: i for i, e in enumerate(by_novelty)}
         weight = self.settings.novelty_weight
@@ -83,9 +84,8 @@ class Novelty:
             ),
         )
 
-    def _novelty(self, entry: Entry, others: Sequence[Entry]) -> float:
-        values = entry.candidate.values
-        nearest = sorted(edit_distance(values, e.candidate.values) for e in others if e is not entry)
+    def _novelty(self, entry: Entry, others: Sequence[Entry], apart: _Apart) -> float:
+        nearest = sorted(apart(entry, e) for e in others if e is not entry)
         return fmean(nearest[: self.settings.neighbours]) if nearest else 0.0
 
     def _novel(self, search: Search, proposals: Sequence[Values]) -> list[Values]:
@@ -100,6 +100,19 @@ class Novelty:
                 novel.append(values)
                 shapes.add(shape(values))
         return novel
+
+
+class _Apart:
+    """How far apart the candidates of an archive are: each pair is compared once, for every step asks for all of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], float] = {}
+
+    def __call__(self, a: Entry, b: Entry) -> float:
+        pair = a.index, b.index
+        if pair not in self._known:
+            self._known[pair] = edit_distance(a.candidate.values, b.candidate.values)
+        return self._known[pair]
 
 
 def shape(values: Values) -> str:
