@@ -38,11 +38,13 @@ def make_run(
     entry: Mapping[str, Any] | None = None,
     data: Mapping[str, Any] | None = None,
     isolation: str = "",
+    planned: Callable[[str, str], Mapping[str, Any]] = lambda trainer, task: {},
+    ended: Callable[[str, str, int], Mapping[str, Any]] = lambda trainer, task, seed: {},
 ) -> Run:
     """Write a run. A score of None is a job without one; status `not_run` leaves the job's result out.
 
-    `entry` goes over what the manifest says of each task, `data` is what each job found in its splits, and `isolation` how
-    its candidates were held.
+    `entry` goes over what the manifest says of each task, `data` is what each job found in its splits, `isolation` how
+    its candidates were held, `planned` goes over what is planned of a trainer's jobs on a task, and `ended` over a job's result.
     """
     layout = RunLayout(folder).create()
     jobs, identity = [], ModelIdentity(provider="p", model=model)
@@ -50,15 +52,16 @@ def make_run(
         for trainer in trainers:
             for seed in seeds:
                 job_id = content_hash(f"{folder.name} {task} {trainer} {seed}".encode())[:12]
-                job = job_spec(
-                    job_id=job_id,
-                    task_id=task,
-                    trainer_id=trainer,
-                    seed=seed,
-                    models={"optimizer": identity},
-                    budget=budget or Budget(),
-                    task_version=TaskVersion(comparability=comparability),
-                )
+                fields = {
+                    "job_id": job_id,
+                    "task_id": task,
+                    "trainer_id": trainer,
+                    "seed": seed,
+                    "models": {"optimizer": identity},
+                    "budget": budget or Budget(),
+                    "task_version": TaskVersion(comparability=comparability),
+                }
+                job = job_spec(**(fields | dict(planned(trainer, task))))
                 jobs.append(job)
                 status = (statuses or {}).get((trainer, task, seed), "ok")
                 if status == "not_run":
@@ -66,26 +69,27 @@ def make_run(
                 value = score(trainer, task, seed)
                 layout.job(job_id).path.mkdir(parents=True)
                 amount = (used or {}).get(trainer, 10)
-                result = JobResult(
-                    job_id=job_id,
-                    task_id=task,
-                    suite="s",
-                    trainer_id=trainer,
-                    seed=seed,
-                    mode="stub",
-                    status=status,
-                    stop_reason="completed",
-                    score_val_initial=initial,
-                    score_val_best=value,
-                    score_test_initial=initial,
-                    score_test=value,
-                    usage={"optimizer": Usage(usd=usd)},
-                    used=BudgetState(evaluations=amount, usd=usd),
-                    budget=budget or Budget(),
-                    data=dict(data or {}),
-                    versions={"isolation": isolation} if isolation else {},
-                )
-                write_result(layout.job(job_id), result, durable=False)
+                result: dict[str, Any] = {
+                    "job_id": job_id,
+                    "task_id": task,
+                    "suite": "s",
+                    "trainer_id": job.trainer_id,
+                    "seed": seed,
+                    "mode": "stub",
+                    "status": status,
+                    "stop_reason": "completed",
+                    "score_val_initial": initial,
+                    "score_val_best": value,
+                    "score_test_initial": initial,
+                    "score_test": value,
+                    "usage": {"optimizer": Usage(usd=usd)},
+                    "used": BudgetState(evaluations=amount, usd=usd),
+                    "budget": job.budget,
+                    "data": dict(data or {}),
+                    "versions": {"isolation": isolation} if isolation else {},
+                }
+                result |= ended(trainer, task, seed)
+                write_result(layout.job(job_id), JobResult(**result), durable=False)
     fixed = {"comparability": comparability, "interface": 1, "source": "", "salt": salt, **(entry or {})}
     tasks_head = dict.fromkeys(tasks, fixed)
     write_manifest(layout, {"tasks": tasks_head, **(head or {})}, jobs, durable=False)
