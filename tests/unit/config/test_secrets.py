@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracebench_core.errors import ConfigError
 from tracebench_engine.config import load_config, parse_config
-from tracebench_engine.config.problems import KEY
+from tracebench_engine.config.problems import KEY, dotted, render
+from tracebench_engine.config.secrets import cut, instead, is_secret_name, secret_of_line, secrets_in, without_secrets
 
 SECRET = "Hunter2OfMine"
 VALUE = r"api_key: ('[^']*'|\$\{\w+\}|[$\w]+)"
@@ -108,3 +110,93 @@ def test_names_and_prose_are_no_secrets() -> None:
 )
 def test_keys_of_providers_are_known_by_their_looks(key: str) -> None:
     assert KEY.search(key)
+
+
+DOTTED: list[tuple[Any, ...]] = [
+    (("a",), "a"), (("trainers", 0, "p", 1, "x"), "trainers[0].p[1].x"),
+    (("llm", "prices", "gpt-4.1", "prompt"), "llm.prices[gpt-4.1].prompt"), ((), ""), ((0, "a"), "[0].a"),
+]  # fmt: skip
+NAMES: list[tuple[Any, ...]] = [
+    ("api_key", True), ("API-KEY", True), ("OPENAI_API_KEY", True), ("apiKey", True), ("my password", True), ("tokens", False),
+    ("TOKEN", True), ("n_tokens", False), ("secretary", False), ("OPENAIKEY", True), ("KEY", True), ("MONKEY", False),
+    ("credential", True), ("keys", False),
+]  # fmt: skip
+WORDS: list[tuple[Any, ...]] = [
+    ("api_key", "x", "Name its variable instead: `llm: {api_key_env: NAME}`."),
+    ("api_key", "MY_KEY", "Name its variable instead: `llm: {api_key_env: MY_KEY}`."),
+    ("OPENAI_API_KEY", "x", "Take the line out and set the variable in the shell: `export OPENAI_API_KEY=…`."),
+    ("password", "x", "Take the line out and set it as a variable of the shell."),
+    ("api_key", "x", ("llm",), "Name its variable instead: `api_key_env: NAME`."),
+    ("api_key", "x", ("trainers", 0, "params_variants", 0), "Take the line out and set it as a variable of the shell."),
+    ("MY_KEY", "x", ("eval_kwargs",), "Take the line out and set the variable in the shell: `export MY_KEY=…`."),
+    ("token", "${MINE}", ("llm", "roles", "judge"), "Name its variable instead: `api_key_env: MINE`."),
+    ("secret", "x", "Take the line out and set it as a variable of the shell."),
+]  # fmt: skip
+LINES: list[tuple[Any, ...]] = [
+    ("api_key x", "Name its variable instead: `llm: {api_key_env: NAME}`"),
+    ("  api_key x", "Name its variable instead: `api_key_env: NAME`"), ("api_key  # x", None), ("a: b", None), ("api_key:", None),
+]  # fmt: skip
+CUT: list[tuple[Any, ...]] = [
+    ("api_key: hunter", "api_key…"), ("a: b", "a: b"), ("a sk-proj-abcdef0123456789", "a sk-…"), ("x password 'a'", "x password…"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "is_one"), NAMES)
+def test_a_field_is_a_secret_by_its_name(name: str, is_one: bool) -> None:
+    assert is_secret_name(name) is is_one
+
+
+SK = "sk-proj-abcdef0123456789"
+
+
+@pytest.mark.parametrize(
+    ("raw", "places"),
+    [
+        ({"api_key": "x"}, [(("api_key",), ("api_key",))]), ({"api_key": ""}, []), ({"api_key": False}, []),
+        ({"api_key": 0}, [(("api_key",), ("api_key",))]), ({"api_key": "{key}"}, []),
+        ({"api_key": "{KEY}"}, [(("api_key",), ("api_key",))]), ({"llm": {"api_key_env": SK}}, []),
+        ({"a": [SK]}, [(("a", 0), ("a", 0))]), ({"a": {SK: 1}}, [(("a", SK), ("a",))]),
+        ({"a": "MY_KEY=x"}, [(("a",), ("a",))]), ({"MY_KEY: x": 1}, [(("MY_KEY: x",), ())]),
+        ({"extra_headers": {"x-api-key": "V"}}, []), ({"a": "api_key=http"}, [(("a",), ("a",))]), ({"a": "KEY://x"}, []), (3, []),
+    ],
+)  # fmt: skip
+def test_every_place_of_a_secret_is_found_and_one_in_a_name_is_told_by_what_it_stands_in(raw: Any, places: Any) -> None:
+    assert [(secret.loc, secret.shown) for secret in secrets_in(raw)] == places
+
+
+@pytest.mark.parametrize(("given", "words"), [(row[:-1], row[-1]) for row in WORDS])
+def test_what_to_write_instead_follows_from_name_value_and_place(given: Any, words: str) -> None:
+    assert instead(*given) == f"is a secret, and configs are published. {words}"
+
+
+@pytest.mark.parametrize(("line", "words"), LINES)
+def test_a_line_that_is_no_yaml_is_told_of_its_secret(line: str, words: str | None) -> None:
+    said = secret_of_line(line)
+    assert (said and said.partition("published. ")[2]) == words
+
+
+@pytest.mark.parametrize(("line", "shown"), CUT)
+def test_a_line_is_shown_up_to_its_secret(line: str, shown: str) -> None:
+    assert cut(line) == shown
+
+
+def test_a_secret_goes_and_an_item_of_a_list_keeps_its_place() -> None:
+    assert without_secrets({"a": {"b": 1, "c": 2}, "d": 3}, [("a", "b")]) == {"a": {"c": 2}, "d": 3}
+    assert without_secrets({"a": [{"k": 1}, {"k": 2}]}, [("a", 1, "k")]) == {"a": [{"k": 1}, {}]}
+    assert without_secrets({"a": [1, 2], "b": 1}, [("a", 1), ("b",)]) == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(("loc", "name"), DOTTED)
+def test_a_field_is_named_as_an_override_takes_it(loc: Any, name: str) -> None:
+    assert dotted(loc) == name
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "nothing"), ({}, "a mapping"), ([], "a list"), ((), "a list"), ("x" * 60, f"text `{'x' * 60}`"),
+        ("x" * 61, f"text `{'x' * 60}…`"), (3, "`3`"), (True, "`true`"), (b"a", "a bytes"),
+    ],
+)  # fmt: skip
+def test_a_value_is_shown_cut_to_a_line(value: Any, shown: str) -> None:
+    assert render(value) == shown

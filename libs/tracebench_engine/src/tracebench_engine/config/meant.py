@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple, get_args, get_origin
 
 from tracebench_core.ids import nearest
@@ -138,7 +139,7 @@ def within(loc: Loc, value: Any) -> str:
     if loc[0] != "budget":
         text = f"{field}: {_flow(value)}" if isinstance(value, str | int | float) else f"{field}: …"
     else:
-        text = f"{field}: {_amount_of(value * _IN_UNITS[plain] if plain in _IN_UNITS and isinstance(value, int) else value, field)}"
+        text = f"{field}: {_amount_of(_in_seconds(value, _IN_UNITS[plain]) if plain in _IN_UNITS else value, field)}"
     return f" It is written `{text}`." if len(text) <= LONGEST else ""
 
 
@@ -156,12 +157,19 @@ def _of_entry(kind: str, name: str, value: Any) -> str:
     return f" Options of a task are written `{text if len(text) <= LONGEST else 'eval_kwargs: {…}'}`."
 
 
+def _in_seconds(value: Any, unit: int) -> Any:
+    """Return an amount of a unit in seconds, with or without its quotes; what tells its own unit as it is."""
+    with suppress(ValueError):
+        return value if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value) * unit
+    return value
+
+
 def _amount_of(value: Any, cap: str) -> str:
     """Return an amount as a cap takes it; an ellipsis where it takes none such."""
     amount = _number(value, cap) if isinstance(value, str) else value
     if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < MOST:
         return "…"
-    return _figure(amount) if cap in {"usd", "seconds"} or amount == amount // 1 else "…"
+    return _figure(amount) if cap in _PARTS or amount == amount // 1 else "…"
 
 
 def _other(field: str, value: str | int) -> str:
@@ -209,7 +217,9 @@ def _meant(loc: Loc, value: Any) -> Meant | None:
     takes = str | dict if get_origin(kind_at((*loc, 0))) is not dict else dict
     if get_origin(kind) is tuple and isinstance(value, takes) and value:
         parts = re.split(r",|\s+(?=-)", value.strip("[]() ")) if isinstance(value, str) else [value]
-        return Meant(_flow([part.strip().removeprefix("-") if isinstance(part, str) else part for part in parts]))
+        return Meant(
+            _flow([part.strip().removeprefix("-").lstrip() if isinstance(part, str) else part for part in parts])
+        )
     if get_origin(kind) is not None and isinstance(value, str) and (choices := get_args(kind)):
         near = nearest(value, [choice for choice in choices if isinstance(choice, str)])
         return Meant(_flow(near)) if near else None
@@ -281,10 +291,14 @@ def _budget(value: Any) -> Meant | None:
     count = value.removesuffix(named) if named else value
     count = parts[2] if unit.casefold() in _AXIS or unit.casefold() in _NAMES else count
     found = _number(count, axis) if axis else None
-    return None if found is None else Meant(f"{{{axis}: {_figure(found)}}}", words)
+    if found is not None and axis not in _PARTS and not found.is_integer():
+        axis, found = "usd", None if unit or named else found  # as of a number without quotes
+    return None if found is None or found >= MOST else Meant(f"{{{axis}: {_figure(found)}}}", words)
 
 
 _NAMES = frozenset(axis.name for axis in AXES)
+_PARTS = frozenset({"usd", "seconds"})
+"""Axes that take parts of a unit."""
 
 
 def _axis(unit: str, named: str) -> str:
