@@ -128,6 +128,13 @@ def test_nothing_is_spent_beyond_the_cap(tmp_path: Path, model: FakeOpenAI) -> N
             {"seeds": []},
         ):
             assert await refused(client, "run", study=STUDY | changed, usd=0.1)
+        without_seeds = {key: value for key, value in STUDY.items() if key != "seeds"}
+        told = await refused(client, "run", study=without_seeds | {"plugins": {}}, usd="much")
+        assert (
+            "`run` needs `study.seeds`. `run` has no field `study.plugins`. `usd` of `run`: Input should be a valid number"
+            in told
+        )
+        assert "pydantic" not in told
         for usd in (0, -1, float("nan")):
             assert await refused(client, "run", study=STUDY, usd=usd)
         for run in ("../..", "study-x", ""):

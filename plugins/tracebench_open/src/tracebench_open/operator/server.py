@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import ValidationError
 
 from tracebench_core.errors import TraceBenchError, UsageError
 from tracebench_engine.api.records import RunLayout, holder_of, load_run
@@ -236,12 +237,40 @@ def _in_words(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
     return answered
 
 
+class _Server(MCPServer):
+    """The SDK's server; what it refuses of a tool's arguments is told field by field."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool.
+
+        Raises:
+            ToolError: as the SDK does.
+        """
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as err:
+            if isinstance(err.__cause__, ValidationError):
+                raise ToolError(" ".join(dict.fromkeys(_refusals(err.__cause__, name)))) from err
+            raise
+
+
+def _refusals(err: ValidationError, tool: str) -> Iterator[str]:
+    for error in err.errors(include_url=False, include_context=False):
+        field = ".".join(map(str, error["loc"]))
+        if error["type"] == "missing":
+            yield f"`{tool}` needs `{field}`."
+        elif error["type"] == "extra_forbidden":
+            yield f"`{tool}` has no field `{field}`."
+        else:
+            yield f"`{field}` of `{tool}`: {' '.join(error['msg'].split())}."
+
+
 def serve(operator: Operator) -> None:
     """Serve on standard input and output until the client leaves; then runs that it started go on under their own caps.
 
     Where the server is killed they end with it.
     """
-    server = MCPServer("trace-bench", instructions=ABOUT)
+    server = _Server("trace-bench", instructions=ABOUT)
     for tool in (
         operator.offer, operator.plan, operator.validate, operator.run, operator.watch, operator.compare, operator.explain, operator.cancel,
     ):  # fmt: skip
