@@ -60,4 +60,5 @@ FAMILY = Family(
     asks_for="Follow every instruction of the prompt to the letter.",
     requires=(Requirement(kind="module", name="langdetect", hint='pip install "tracebench-hfqa[ifeval]"'),),
     verbatim=True,
+    version=2,
 )

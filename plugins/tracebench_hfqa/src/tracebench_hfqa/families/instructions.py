@@ -21,7 +21,7 @@ ABBREVIATED = re.compile(
 )
 SENTENCE = re.compile(r"[.!?]+[\"'”\u2019)\]*_]*(?=\s+[^a-z\s]|\s*$)")
 WORD = re.compile(r"\w+")
-TOKEN = re.compile(r"[^\W_]+(?:[.&/-][^\W_]+)*\.?|['\u2019][^\W_]+")
+TOKEN = re.compile(r"(?<!\w)[nN]['\u2019][tT](?!\w)|[^\W_]+(?:[.&/-][^\W_]+)*\.?|['\u2019][^\W_]+")
 SHORTENED = re.compile(r"(?i)(?<=\w)(n['\u2019]t)\b|(?=['\u2019](?:s|m|d|ll|re|ve)\b)")
 FENCES = ("```json", "```Json", "```JSON", "```")
 PARAGRAPHS = re.compile(r"\s?\*\*\*\s?")
