@@ -73,18 +73,23 @@ broken-configs:
 calibrations *suites:
     {{bin}}/python docs/register/calibrations.py "$@"
 
-# a page of results with receipts: `just open-bench small RELEASE FOLDER`, or one of promise, run, page before the size (docs/how-to/open-bench.md)
+# a page of results with receipts: `just open-bench suites`, or `just open-bench small RELEASE FOLDER`; one of promise, run, page may stand first
 open-bench *words:
     #!/usr/bin/env bash
     set -euo pipefail
     set -- {{words}}
     steps=(promise run page)
     case ${1:-} in promise | run | page) steps=("$1"); shift ;; esac
-    size=${1:?a size} release=${2:?a release} keep=${3:?a folder to keep runs in}
+    size=${1:?a size}
+    if [ "$size" = suites ]; then  # it has no fields, so no release
+      keep=${2:-runs/open-bench-suites} to=docs/reference/open-bench-suites of=()
+    else
+      keep=${3:?a folder to keep runs in} to=docs/reference/open-bench of=(--release "${2:?a release}")
+    fi
     for step in "${steps[@]}"; do
-      more=()
-      [ "$step" = page ] && more=(--to docs/reference/open-bench)
-      {{bin}}/trace-bench open-bench "$step" --size "$size" --release "$release" --keep "$keep" "${more[@]}"
+      more=("${of[@]}")
+      [ "$step" = page ] && more+=(--to "$to")
+      {{bin}}/trace-bench open-bench "$step" --size "$size" --keep "$keep" "${more[@]}"
     done
 
 # ask public claims again: clones as OWNER+NAME, and a Python with numpy, SciPy, NetworkX, pandas and JAX (docs/how-to/open-bench.md)

@@ -46,6 +46,25 @@ def not_for_it(result: Mapping[str, Any]) -> bool:
     return result["status"] == SKIPPED and str(result["stop_reason"]).startswith("not applicable: ") and unused
 
 
+def selected(jobs: Iterable[Data], results: Mapping[str, Data]) -> set[str]:
+    """Return the tasks of a run that have no test split: their scores are those on what winners were chosen on.
+
+    A task has one where any of its jobs tells of examples of test, also one that has no score there; so does a task of which no job tells
+    what it was measured on, as none did before this was told.
+    """
+    told: dict[str, set[str]] = {}
+    for job in jobs:
+        told.setdefault(job["task_id"], set()).update(results[job["job_id"]].get("data") or ())
+    return {task for task, splits in told.items() if splits and "test" not in splits}
+
+
+def counts(result: Data, *, chosen: bool, initial: bool = False) -> float | None:
+    """Return the score of a job, or of the initial candidate, that a page tells: on test, or if `chosen` on what winners were chosen on."""
+    names = ("score_val_best", "score_val_initial") if chosen else ("score_test", "score_test_initial")
+    score: float | None = result[names[initial]]
+    return score
+
+
 class WrongError(Exception):
     """Something that is not as it must be, in words."""
 
@@ -281,6 +300,16 @@ def promises(bench: Data, receipts: Iterable[Receipt], data: bytes, head: str | 
         yield f"registration.json: {not_run} promised jobs were not begun, and the page tells {bench['not_run']}"
 
 
+def secrets(bench: Data, receipts: Iterable[Receipt]) -> Iterator[str]:
+    """Yield what speaks against the fields' secret, which a page without fields does not have."""
+    release = bench["release"]
+    if release is None:
+        if any(job["task_id"].startswith("fields:") for one in receipts for job in one.manifest["jobs"]):
+            yield "bench.json: there are fields, and their secret was not given away"
+    elif digest(release["secret"].encode()) != release["commitment"]:
+        yield "bench.json: the fields' secret is not the one that was committed to"
+
+
 """Figures of one run, by statistics that are written here a second time: Student, Holm, Friedman and Nemenyi without a library."""
 
 
@@ -457,6 +486,11 @@ def figures(receipt: Receipt, reference: str) -> Data:
     """Return every figure of one run, computed from its results alone."""
     jobs = receipt.manifest["jobs"]
     tasks = list(dict.fromkeys(job["task_id"] for job in jobs))
+    chosen = selected(jobs, receipt.results)
+
+    def score(job: Data, result: Data, *, initial: bool = False) -> float | None:
+        return counts(result, chosen=job["task_id"] in chosen, initial=initial)
+
     rows: dict[str, list[tuple[Data, Data]]] = {}
     for job in jobs:
         rows.setdefault(job["trainer_id"], []).append((job, receipt.results[job["job_id"]]))
@@ -464,20 +498,22 @@ def figures(receipt: Receipt, reference: str) -> Data:
     ended: dict[str, Data] = {}
     apart: dict[str, dict[str, Data]] = {}
     for name, found in rows.items():
-        good = [(j, r) for j, r in found if r["status"] in COUNTED and r["score_test"] is not None]
+        good = [(j, x) for j, r in found if r["status"] in COUNTED and (x := score(j, r)) is not None]
         run = [r for _, r in found if not not_for_it(r)]
         ended[name] = {"jobs": len(found), "scored": len(good), "run": len(run), **(used(run) if run else {})}
         if len(good) == len(found):
-            scores[name] = {t: {draw_of(j): r["score_test"] for j, r in good if j["task_id"] == t} for t in tasks}
+            scores[name] = {t: {draw_of(j): x for j, x in good if j["task_id"] == t} for t in tasks}
         else:
             asked = Counter(j["task_id"] for j, _ in found)
-            some = {t: [r["score_test"] for j, r in good if j["task_id"] == t] for t in tasks}
+            some = {t: [x for j, x in good if j["task_id"] == t] for t in tasks}
             apart |= {name: {t: mean_of(s) for t, s in some.items() if s and len(s) == asked[t]}}
-    initial = {t: [r["score_test_initial"] for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
+    initial = {t: [score(j, r, initial=True) for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
+    known = {t: [x for x in scores if x is not None] for t, scores in initial.items()}
     return {
         "tasks": tasks,
+        "selected": [t for t in tasks if t in chosen],
         "draws": len({draw_of(j) for j, _ in rows[reference]}),
-        "initial": {t: math.fsum(initial[t]) / len(initial[t]) for t in tasks},
+        "initial": {t: math.fsum(known[t]) / len(known[t]) if known[t] else None for t in tasks},
         "ended": ended,
         "means": {n: {t: mean_of([*by[t].values()]) for t in tasks} for n, by in scores.items()},
         "apart": {n: by for n, by in apart.items() if by},
@@ -534,6 +570,7 @@ def ranks(scores: Mapping[str, Any], tasks: Sequence[str], *, by_draw: bool) -> 
 
 import json
 from collections.abc import Iterator, Mapping
+from html import escape
 from typing import Any
 
 
@@ -547,8 +584,10 @@ def followed(receipt: Receipt) -> Iterator[Data]:
     returned, or -1 where that is the initial one. Tokens are those of the first calls of the job in the ledger.
     """
     tokens = _tokens(receipt)
+    without_test = selected(receipt.manifest["jobs"], receipt.results)
     for job in receipt.manifest["jobs"]:
         result, own = receipt.results[job["job_id"]], tokens.get(job["job_id"], [(0, 0)])
+        chosen = job["task_id"] in without_test
         steps = []
         for step in result["steps"]:
             calls = min(step["used"]["llm_calls"], len(own) - 1)
@@ -557,8 +596,8 @@ def followed(receipt: Receipt) -> Iterator[Data]:
             "task": job["task_id"],
             "trainer": job["trainer_id"],
             "draw": draw_of(job),
-            "initial": _short(result["score_test_initial"]),
-            "returned": _short(result["score_test"]),
+            "initial": _short(counts(result, chosen=chosen, initial=True)),
+            "returned": _short(counts(result, chosen=chosen)),
             "found": -1 if result["best_step"] is None else result["best_step"],
             "steps": steps,
         }
@@ -581,9 +620,12 @@ def _short(value: float | None) -> float | None:
 
 def what_if(bench: Data, receipts: Mapping[str, Receipt]) -> str:
     """Return the page, one file that opens from disk and asks the network for nothing."""
-    parts = []
+    parts: list[Data] = []
+    without_test: set[str] = set()
     for part in bench["parts"]:
-        jobs = [*followed(receipts[part["name"]])]
+        receipt = receipts[part["name"]]
+        without_test |= selected(receipt.manifest["jobs"], receipt.results)
+        jobs = [*followed(receipt)]
         names = {kind: list(dict.fromkeys(job[kind] for job in jobs)) for kind in ("task", "trainer", "draw")}
         rows: list[list[Any]] = [
             [
@@ -597,7 +639,14 @@ def what_if(bench: Data, receipts: Mapping[str, Receipt]) -> str:
         ]
         parts.append({"title": part["title"], "by_draw": part["one_scale"], **names, "jobs": rows})
     data = json.dumps({"prices": bench["prices"], "parts": parts}, separators=(",", ":")).replace("<", "\\u003c")
-    return PAGE.replace("@DATA@", data)
+    note = (
+        NOTE.format(", ".join(f"<code>{escape(task)}</code>" for task in sorted(without_test))) if without_test else ""
+    )
+    return PAGE.replace("@NOTE@", note).replace("@DATA@", data)
+
+
+NOTE = """
+<p>These tasks have no test split: {}. Their scores, which are not held out, are those on the examples that winners were chosen on.</p>"""
 
 
 PAGE = """\
@@ -622,7 +671,7 @@ output { font-variant-numeric: tabular-nums; }
 <h1>Other budgets and prices</h1>
 <p>Every job of the page is cut where its next step would go past a cap below. Its score is what is known of that moment: the held-out
 score of the candidate that it returned if it had found it by then, else that of the initial one. What it had in between was never scored,
-so an optimizer that improves often is shown too low at small caps. What a job would have done at a higher cap is not known.</p>
+so an optimizer that improves often is shown too low at small caps. What a job would have done at a higher cap is not known.</p>@NOTE@
 <p><label>Part <select id="part"></select></label></p>
 <div id="sliders"></div>
 <div class="wide" tabindex="0" role="region" aria-label="optimizers">
@@ -742,6 +791,13 @@ with 0 when all of it is so, and else with 1 and a line for each thing that is n
 """
 
 
+MARK = " †"
+CHOSEN = (
+    "† has no test split: its scores, also that of the initial candidate, are those on the examples that winners were chosen on. They say "
+    "what was found there, and not whether it holds on others."
+)
+
+
 def signed(value: float | None, places: int = 3) -> str:
     """Return a number with its sign; never a negative nothing."""
     return "" if value is None else f"{value + 0.0:+.{places}f}".replace(f"-{0:.{places}f}", f"+{0:.{places}f}")
@@ -786,9 +842,9 @@ def section(part: Data, one: Data, bench: Data) -> Iterator[str]:
         f"`{part['head'][:16]}`; {sum(e['jobs'] for e in one['ended'].values())} jobs."
     )
     yield ""
-    short = [t.rpartition(":")[2].rpartition("/")[2] for t in one["tasks"]]
+    short = [f"`{t.rpartition(':')[2].rpartition('/')[2]}`{MARK * (t in one['selected'])}" for t in one["tasks"]]
     order = sorted(one["means"], key=lambda n: one["ranks"]["ranks"][n] if one["ranks"] else 0)
-    yield "| optimizer | " + " | ".join(f"`{name}`" for name in short) + " | mean rank |"
+    yield "| optimizer | " + " | ".join(short) + " | mean rank |"
     yield "|---|" + "---|" * (len(short) + 1)
     for name in order:
         cells = [f"{plain(one['means'][name][t]['estimate'])} ±{half(one['means'][name][t])}" for t in one["tasks"]]
@@ -797,14 +853,17 @@ def section(part: Data, one: Data, bench: Data) -> Iterator[str]:
     for name, by in sorted(one["apart"].items()):
         cells = [f"{plain(by[t]['estimate'])} ±{half(by[t])}" if t in by else "" for t in one["tasks"]]
         yield f"| {name} | {' | '.join(cells)} | |"
-    yield f"| (initial) | {' | '.join(plain(one['initial'][t]) for t in one['tasks'])} | |"
+    yield f"| (initial) | {' | '.join('' if x is None else plain(x) for x in (one['initial'][t] for t in one['tasks']))} | |"
     yield ""
+    if one["selected"]:
+        yield CHOSEN
+        yield ""
     yield from rank_words(one, order)
     yield ""
     yield f"Minus `{reference}`, paired by seed, with 95 % intervals; `better` and `worse` after Holm over all cells of the table:"
     yield ""
     with_all = one["overall"] is not None
-    yield f"| optimizer | {' | '.join(f'`{name}`' for name in short)} |" + (" all of them |" if with_all else "")
+    yield f"| optimizer | {' | '.join(short)} |" + (" all of them |" if with_all else "")
     yield "|---|" + "---|" * (len(short) + with_all)
     for name in order:
         if name in one["against"]:
@@ -875,6 +934,12 @@ def summary(bench: Data, found: Mapping[str, Data]) -> Iterator[str]:
 def proof(bench: Data, root: str) -> Iterator[str]:
     """Yield how the page is checked."""
     release = bench["release"]
+    fields = (
+        ""
+        if release is None
+        else f"Fields: release `{release['name']}`, commitment `{release['commitment']}`, "
+        f"secret given away with this page: `{release['secret']}`. "
+    )
     yield "## Check it"
     yield ""
     yield "```console"
@@ -885,8 +950,7 @@ def proof(bench: Data, root: str) -> Iterator[str]:
     yield ""
     yield (
         f"The first needs nothing but Python 3.11, the second computes every figure with the bench's own library. Head of the "
-        f"registration, written before the first call: `{bench['registration']}`. Fields: release `{release['name']}`, commitment "
-        f"`{release['commitment']}`, secret given away with this page: `{release['secret']}`. Root of all receipts: `{root}`."
+        f"registration, written before the first call: `{bench['registration']}`. {fields}Root of all receipts: `{root}`."
     )
 
 
@@ -924,9 +988,7 @@ def main() -> int:
     except (OSError, WrongError, KeyError, TypeError) as err:
         say(f"{folder}: these are no receipts of the open bench: {err}")
         return 1
-    release = bench["release"]
-    if digest(release["secret"].encode()) != release["commitment"]:
-        wrong.append("bench.json: the fields' secret is not the one that was committed to")
+    wrong += secrets(bench, receipts.values())
     if asked.root is not None and asked.root != root:
         wrong.append(f"the root of these receipts is {root}, which is not the one that was kept")
     if asked.page is not None and not wrong:

@@ -22,7 +22,14 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 FENCED = re.compile(r"```[ \w]*\n(.*?)\n?```", re.DOTALL)
 
 
-def answer(messages: Sequence[Message], names: Sequence[str], change: Change, rng: random.Random) -> str | None:
+def answer(
+    messages: Sequence[Message],
+    names: Sequence[str],
+    change: Change,
+    rng: random.Random,
+    *,
+    whose: Callable[[Any], str | None] = lambda _: None,
+) -> str | None:
     """Return an answer in the format of a prompt, or None where it shows nothing that is known, or not which parameter it shows.
 
     Args:
@@ -30,6 +37,7 @@ def answer(messages: Sequence[Message], names: Sequence[str], change: Change, rn
         names: of the field's parameters; a format may show one with a number behind it.
         change: what is made of the values that are shown.
         rng: what a format may draw from.
+        whose: tells the parameter that has a value, where a format shows it under a name of its own; left out, such a value is not known.
     """
     prompt = "\n".join(text_of(m.get("content")) for m in messages)
     shown = shown_values(prompt)
@@ -42,7 +50,7 @@ def answer(messages: Sequence[Message], names: Sequence[str], change: Change, rn
     unknown: list[str] = []
 
     def propose(values: Mapping[str, Any], _hints: Mapping[str, Mapping[str, Any]] | None = None, /) -> dict[str, Any]:
-        meant = {_parameter(name, names, len(values)): name for name in values}
+        meant = {_parameter(name, names, len(values)) or whose(values[name]): name for name in values}
         meant.pop(None, None)
         if not meant:
             unknown.extend(values)

@@ -41,7 +41,10 @@ class Climber:
             return "I would think about it once more before I changed anything."
         known = _known(job)
         names = sorted({name for one in known for name in one.names})
-        said = answer(messages, names, lambda shown: self._changed(known, shown, rng), rng) if known else None
+        if not known:
+            return LOST
+        whose = known[0].whose if len(known) == 1 else lambda _: None
+        said = answer(messages, names, lambda shown: self._changed(known, shown, rng), rng, whose=whose)
         return LOST if said is None else said
 
     def _changed(self, known: Sequence[Ladder], shown: Values, rng: random.Random) -> Values:

@@ -53,6 +53,9 @@ class Ladder(Protocol):
     def start(self) -> int:
         """Which rung the initial candidate is."""
 
+    def whose(self, value: Any) -> str | None:
+        """Return the parameter that has a value on some rung, for prompts that give it another name; None where it could be several."""
+
     def changed(self, shown: Values, by: int, rng: random.Random) -> Values:
         """Return the values that are shown, moved one step up (1) or down (-1); as they were where they are no rung or none is left."""
 
@@ -74,6 +77,10 @@ class Dials:
     def names(self) -> tuple[str, ...]:
         """The one parameter."""
         return (self.parameter,)
+
+    def whose(self, value: Any) -> str | None:
+        """The one parameter, whatever it is called, if it is a program of this ladder."""
+        return self.parameter if self.dials_in(str(value)) is not None else None
 
     def dials_in(self, text: str) -> tuple[int, ...] | None:
         """Return the dials of a program of this ladder; the initial program has all of them at its rung."""
@@ -119,6 +126,14 @@ class Whole:
     rungs: tuple[Values, ...]
     """What differs between rungs, by parameter; every rung has the same parameters."""
     start: int
+    fixed: Values
+    """The parameters that no rung changes, as they are at the start."""
+
+    def whose(self, value: Any) -> str | None:
+        """The parameter that has this value on a rung, or always."""
+        text = _squeezed(value)
+        found = {name for told in (*self.rungs, self.fixed) for name, own in told.items() if _squeezed(own) == text}
+        return found.pop() if len(found) == 1 else None
 
     def at(self, shown: Values) -> int | None:
         """Return which rung is shown; None where none is, or where what is shown could be several."""
@@ -177,7 +192,8 @@ def _whole(task_id: str, initial: Values, rungs: Sequence[Values]) -> Whole:
     start = _place({name: initial[name] for name in moving}, made)
     if start is None:
         raise ValueError(f"the initial values of `{task_id}` are none of those that its cases order")
-    return Whole(tuple(initial), tuple(made), start)
+    fixed = {name: value for name, value in initial.items() if name not in moving}
+    return Whole(tuple(initial), tuple(made), start, fixed)
 
 
 def _place(told: Values, rungs: Sequence[Values]) -> int | None:

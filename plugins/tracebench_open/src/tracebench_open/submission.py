@@ -17,6 +17,7 @@ from tracebench_engine import api
 from tracebench_engine.api.records import Run, findings_told, load_run, verify_run
 from tracebench_open import laws
 from tracebench_open.checking import began
+from tracebench_open.counted import counted, without_test
 from tracebench_open.registration import content_of, fingerprint, read
 
 KIND = "submission"
@@ -168,6 +169,7 @@ def _jobs(run: Run, about: Mapping[str, Any], verdict: Verdict, *, reference: Pa
     host = api.open_host(root=root)
     scores: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     budgets: dict[str, set[str]] = defaultdict(set)
+    chosen = without_test(run)
     for job in run.planned:
         result, who = run.results[job.job_id], f"{job.task_id} x {job.called}, seed {job.seed}"
         verdict.jobs += 1
@@ -194,10 +196,8 @@ def _jobs(run: Run, about: Mapping[str, Any], verdict: Verdict, *, reference: Pa
         for law, words in broken.items():
             verdict.refused[law] += [f"{who}: {w}" for w in words]
         budgets[job.task_id].add(job.budget.model_dump_json())
-        if result.score_test is not None:
-            scores[(job.trainer_id, *_cell(job.task_id, job.eval_kwargs, job.budget.model_dump()))].append(
-                result.score_test
-            )
+        if (score := counted(result, chosen)) is not None:
+            scores[(job.trainer_id, *_cell(job.task_id, job.eval_kwargs, job.budget.model_dump()))].append(score)
     verdict.refused["budget"] += [
         f"the jobs of {task} have different budgets" for task, found in budgets.items() if len(found) > 1
     ]
@@ -262,8 +262,10 @@ def _references(folder: Path) -> Iterator[tuple[tuple[str, str], dict[str, list[
         raise UsageError(f"The reference is not whole: {wrong[0]}", hint="--reference FOLDER")
     cells: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for receipt in found.values():
-        for job in receipt.manifest["jobs"]:
-            score = receipt.results[job["job_id"]]["score_test"]
+        jobs = receipt.manifest["jobs"]
+        chosen = receipts.selected(jobs, receipt.results)
+        for job in jobs:
+            score = receipts.counts(receipt.results[job["job_id"]], chosen=job["task_id"] in chosen)
             if score is not None:
                 cells[_cell(job["task_id"], job["eval_kwargs"], job["budget"])][job["trainer_id"]].append(score)
     yield from cells.items()

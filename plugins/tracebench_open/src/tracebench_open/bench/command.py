@@ -13,7 +13,7 @@ from tracebench_core.errors import TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
-from tracebench_open.bench.plan import SIZES, parts_of, write_configs
+from tracebench_open.bench.plan import SIZES, as_promised, parts_of, write_configs
 from tracebench_open.claims.command import app as claims
 from tracebench_open.command import promised_by
 from tracebench_open.registration import Registration, read, write
@@ -24,14 +24,15 @@ app = typer.Typer(
 app.add_typer(claims, name="claims")
 SizeName = Annotated[str, typer.Option("--size", metavar="NAME", help=f"One of {', '.join(SIZES)}.")]
 Release = Annotated[
-    str, typer.Option(metavar="NAME", help="The release of the fields, committed to and not given away.")
+    str | None,
+    typer.Option(metavar="NAME", help="Of the fields, committed to, not yet given away. `suites` has none."),
 ]
 Keep = Annotated[Path, typer.Option(metavar="DIR", help="Where configs, the registration and runs are kept.")]
 PROMISE, COMMIT = "registration.json", "commit.txt"
 
 
 @app.command()
-def promise(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
+def promise(*, size: SizeName = "small", release: Release = None, keep: Keep) -> None:
     """Write the configs, register every job, print the head.
 
     The head is to be published before the first call. No model is asked.
@@ -45,11 +46,12 @@ def promise(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
     (keep / COMMIT).write_text(this_commit() + "\n", encoding="utf-8")
     output.line(made.head)
     output.note(f"{sum(len(s.seeds) for s in made.jobs)} jobs. Publish the head, then:")
-    output.note(output.command("open-bench", "run", "--size", size, "--release", release, "--keep", keep))
+    released = ["--release", release] if release else []
+    output.note(output.command("open-bench", "run", "--size", size, *released, "--keep", keep))
 
 
 @app.command()
-def run(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
+def run(*, size: SizeName = "small", release: Release = None, keep: Keep) -> None:
     """Run what was promised.
 
     What has ended is kept, so that it goes on where it was cut off.
@@ -77,7 +79,7 @@ def run(*, size: SizeName = "small", release: Release, keep: Keep) -> None:
 def page(
     *,
     size: SizeName = "small",
-    release: Release,
+    release: Release = None,
     keep: Keep,
     to: Annotated[Path, typer.Option(metavar="DIR", help="The folder of receipts; the page is its name with `.md`.")],
     leave: Annotated[
@@ -95,7 +97,7 @@ def page(
 
     _known(size)
     text = gather(
-        parts_of(size, release),
+        as_promised(parts_of(size, release), keep),
         keep / "runs",
         _promised(keep),
         size=size,

@@ -20,7 +20,9 @@ from tracebench_open.bench.alone import page as shown
 from tracebench_open.bench.alone.receipts import NO_END, not_for_it, read, root_of
 from tracebench_open.bench.alone.sums import figures
 from tracebench_open.bench.alone.what_if import WHAT_IF, what_if
-from tracebench_open.bench.plan import FIELD_MODEL, LADDER_MODEL, PRICE, REFERENCE, SIZES, who
+from tracebench_open.bench.plan import PRICE, REFERENCE, SIZES
+from tracebench_open.bench.words import TAIL, head_words, words_of
+from tracebench_open.counted import counted, without_test
 from tracebench_open.registration import Registration
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -33,7 +35,7 @@ def gather(
     registration: Registration,
     *,
     size: str,
-    release: str,
+    release: str | None,
     to: Path,
     leave: Sequence[str] = (),
     commit: str = "unknown",
@@ -58,15 +60,18 @@ def gather(
             "run_id": run.run_id,
             "head": verify_run(run.layout.path).head,
         })  # fmt: skip
-    secret = secret_of(release)
-    there, away = who(SIZES[size])
+    tasks = [task for part in parts for task in part["config"]["tasks"]]
+    told_of = None
+    if release is not None and SIZES[size].families:
+        secret = secret_of(release)
+        told_of = {"name": release, "commitment": commitment_of(secret), "secret": secret}
     bench = {
         "kind": "open-bench",
         "schema_version": 1,
         "size": size,
         "folder": to.name,
         "commit": commit,
-        "release": {"name": release, "commitment": commitment_of(secret), "secret": secret},
+        "release": told_of,
         "registration": registration.head,
         "not_run": sum(len(s.seeds) for s in registration.jobs) - jobs,
         "reference": REFERENCE,
@@ -76,7 +81,7 @@ def gather(
         "machine": _machine(),
         "versions": sorted(versions),
         "seconds": round(seconds, 1),
-        "words": {"head": head_words(size, there, away, registration), "tail": TAIL},
+        "words": {"head": head_words(size, registration, tasks), "tail": TAIL},
     }
     (to / "bench.json").write_text(json.dumps(bench, indent=1) + "\n", encoding="utf-8")
     (to / "registration.json").write_text(registration.model_dump_json() + "\n", encoding="utf-8")
@@ -119,9 +124,10 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
         if (path / name).exists():
             yield name, (path / name).read_bytes()
     best: dict[str, tuple[float, str]] = {}
+    chosen = without_test(run)
     for job in run.planned:
         yield f"jobs/{job.job_id}/results.json", (path / f"jobs/{job.job_id}/results.json").read_bytes()
-        score = run.results[job.job_id].score_test
+        score = counted(run.results[job.job_id], chosen)
         if score is not None and (job.task_id not in best or score > best[job.task_id][0]):
             best[job.task_id] = (score, job.job_id)
     for _, id_ in best.values():
@@ -152,7 +158,10 @@ def _wall(run: Run) -> float:
 
 def this_commit() -> str:
     """Return the commit of the checkout that the folder is in, where it is in one."""
-    done = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - wherever git is
+    try:
+        done = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - wherever git is
+    except OSError:  # there is no git
+        return "no checkout"
     return done.stdout.strip() or "no checkout"
 
 
@@ -167,68 +176,3 @@ def _processor() -> str:
     except OSError:
         return platform.processor() or "unknown"
     return next((x.partition(":")[2].strip() for x in lines if x.startswith("model name")), platform.processor())
-
-
-def words_of(part: dict[str, Any]) -> list[str]:
-    """Return what a part is, in sentences that follow from its config."""
-    caps = ", ".join(f"{cap:g} {axis.replace('_', ' ')}" for axis, cap in part["budget"].items())
-    config, tasks = part["config"], part["config"]["tasks"]
-    drawn = [{k: v for k, v in t["eval_kwargs"].items() if k != "instance"} for t in tasks]
-    options = sorted({json.dumps(one, sort_keys=True) for one in drawn})
-    what = (
-        f"Each of {len(tasks)} fields is drawn anew from the release's secret; scores are of 200 held-out examples without noise, 0 to 1"
-        if part["one_scale"]
-        else f"Tasks of one suite: {len(tasks)}, with {len(config['seeds'])} seeds each; scores are the tasks' own, more is better"
-    )
-    return [
-        f"Each job may use {caps}. The model is `{config['llm']['model']}`. {what}.",
-        "",
-        f"Options: `{'`, `'.join(options)}`.",
-    ]
-
-
-HEAD = """\
-# The open bench
-
-Results that you can check and add to: optimizers under the same caps, with intervals, on fields that nobody could tune to and on real tasks.
-
-**This is size `{size}`**, made by `just open-bench {size} RELEASE`. It is small: where it says *not resolved*, more draws may tell two apart, and
-a larger size is the same command with another word. Nothing here says how good an optimizer is with a language model.
-
-* **Model**: scripts of stated quality. `fields/{field}` improves a field's candidate in 35 of 100 answers, harms it in 45 and is of no use in 5.
-  `ladders/{ladder}` moves one of six dials of a real program up by a rung in 20 and down in 45; the rungs are programs that the
-  task's own calibrations order. They read the candidate and nothing else, so the tables compare what optimizers choose and keep, and say
-  nothing of prompts. A script is told which job asks, since many optimizers' prompts do not say what the task is. To a request for feedback,
-  observations or ideas, and not for a new value, it says nothing of use: what a language model's diagnosis would be worth to TextGrad,
-  AdalFlow or MIPROv2 is not measured, only that it costs calls.
-* **Price**: {prompt:g} and {completion:g} USD per million prompt and completion tokens, by which equal USD is counted.
-* **Optimizers**: {there}, each at its defaults. Not installed where this was made, and so not measured: {away}. Coding agents are not measured.
-* **Promised**: {jobs} jobs were registered before the first call. What of it was not run is told at the end; no part is shown that is not whole.
-* **Reference**: differences are from `{reference}`, which makes independent proposals from the start. A row with a missing score is not ranked;
-  it stands below the others, with a mean where it has all scores of a column. Some optimizers say of a task that it is not for them.
-* **±** is half of a 95 % interval of Student, over draws of a family or over seeds of a task.
-"""  # noqa: E501 - a line of the page is a paragraph
-
-
-def head_words(size: str, there: Sequence[str], away: dict[str, str], registration: Registration) -> list[str]:
-    """Return the beginning of the page."""
-    return HEAD.format(
-        size=size,
-        field=FIELD_MODEL,
-        ladder=LADDER_MODEL,
-        **PRICE,
-        there=len(there),
-        away=", ".join(sorted(away)) or "none",
-        jobs=sum(len(one.seeds) for one in registration.jobs),
-        reference=REFERENCE,
-    ).splitlines()
-
-
-TAIL = """\
-## What this does not show
-
-* How optimizers do with a language model, and what their prompts are worth.
-* How they do at other budgets, on other families and tasks, or with other settings than their defaults.
-* That a registration was not thrown away and made anew: `promised.txt` beside the receipts holds every head that was on record, and what
-  became of it. Where these stand in the history of the repository says when.
-""".splitlines()

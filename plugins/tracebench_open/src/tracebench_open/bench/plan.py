@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,20 @@ class Size:
     real_usd: float | None
     """None where the real tasks are run at equal calls alone."""
     trainers: tuple[str, ...] = (*BASELINES, *OWN, *FOREIGN)
+    suites: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Further tasks of any suite, with their options."""
 
 
 _FEW = {"n_train": 1, "n_validation": 1, "n_test": 2}
+SUITES: dict[str, dict[str, Any]] = {
+    "llm4ad:optimization/tsp_construct": {"n_instance": 2, **_FEW},
+    "llm4ad:optimization/cvrp_construct": {"n_instance": 2, **_FEW},
+    "veribench_coq:file/list_sum": {},
+    "veribench_coq:file/append_one": {},
+    "autoresearch:tokenizer": {},
+    "opto:opentrace_greeting": {},
+}
+"""Of size `suites`: tasks that draw nothing and time nothing while they score, and whose cases order a candidate above their start."""
 _ALL = ("prompt", "code", "numbers", "routes", "agents", "judged", "order", "valley", "conflict", "costs")
 SIZES = {
     "tiny": Size(
@@ -71,8 +82,12 @@ SIZES = {
     ),
     "medium": Size(("prompt", "numbers", "order"), 5, 20, 0.001, ("tsp_construct", "cvrp_construct"), _FEW, 5, 10, 0.0014),
     "full": Size(_ALL, 20, 60, 0.003, tuple(REAL), {"n_train": 2, "n_validation": 2, "n_test": 4}, 10, 40, 0.0055),
+    "suites": Size(
+        (), 0, 0, 0.0, (), _FEW, 5, 8, None,
+        (*BASELINES, "Adaptive", "Anneal", "BasicSearch", "GEPA-Base", "MapElites", "OPRO", "PrioritySearch", "Sequence"), SUITES,
+    ),
 }  # fmt: skip
-"""`tiny` is for tests; `small` takes half an hour of two idle processors, `medium` hours, `full` days."""
+"""`tiny` is for tests; `suites` takes a quarter of an hour of a processor, `small` half an hour of two, `medium` hours, `full` days."""
 
 
 def who(size: Size) -> tuple[list[str], dict[str, str]]:
@@ -82,19 +97,37 @@ def who(size: Size) -> tuple[list[str], dict[str, str]]:
     return [name for name, reason in why.items() if not reason], {n: reason for n, reason in why.items() if reason}
 
 
-def parts_of(name: str, release: str) -> list[dict[str, Any]]:
+def tasks_of(size: Size) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the tasks of the suites that can run here, as a config names them, and why the others cannot."""
+    rows = {row["id"]: row for row in describe_catalogue(api.open_host().catalog())["tasks"]} if size.suites else {}
+    why = {id_: unavailable(rows[id_]) if id_ in rows else "no plugin offers it" for id_ in size.suites}
+    there = [{"id": id_, "eval_kwargs": {**size.suites[id_]}} for id_, reason in why.items() if not reason]
+    return there, {id_: reason for id_, reason in why.items() if reason}
+
+
+def parts_of(name: str, release: str | None) -> list[dict[str, Any]]:
     """Return the parts of a size: name, title, budget, config.
 
     Raises:
-        UsageError: there is no such release.
+        UsageError: there is no such release, the size has fields and none is given or none and one is, or nothing of it can run here.
     """
-    if release not in known():
-        raise UsageError(
-            f"Release `{release}` of the fields was not committed to.",
-            hint="trace-bench fields commit RELEASE --to FOLDER",
-        )
     size = SIZES[name]
+    if release and not size.families:
+        raise UsageError(f"Size `{name}` has no fields, and so no release.", hint=f"--size {name} without --release")
+    if size.families and release not in known():
+        raise UsageError(
+            f"Release `{release}` of the fields was not committed to." if release else f"Size `{name}` has fields.",
+            hint="trace-bench fields commit RELEASE --to FOLDER" if release else "--release NAME",
+        )
     trainers, _ = who(size)
+    seeds = [*range(1, size.seeds + 1)]
+    per = 2 * size.real_calls * (size.real_options["n_validation"] + size.real_options["n_train"])
+    real_calls: Caps = {"llm_calls": size.real_calls, "evaluations": per}
+    if size.suites:
+        tasks, away = tasks_of(size)
+        if not tasks:
+            raise UsageError(f"No task of size `{name}` can run here: {next(iter(away.values()))}.")
+        return [_part("suites-calls", "Real suites, equal calls", tasks, seeds, real_calls, trainers)]
     fields = [
         {"id": f"fields:{family}", "eval_kwargs": {"release": release, "instance": i}}
         for family in size.families
@@ -103,22 +136,13 @@ def parts_of(name: str, release: str) -> list[dict[str, Any]]:
     real = [
         {"id": f"llm4ad:optimization/{task}", "eval_kwargs": {**REAL[task], **size.real_options}} for task in size.real
     ]
-    per_real = size.real_options["n_validation"] + size.real_options["n_train"]
     evaluations = PER_CALL * size.calls
     by_calls: Caps = {"llm_calls": size.calls, "evaluations": evaluations}
     by_usd: Caps = {"usd": size.usd, "evaluations": evaluations}
-    seeds, per = [*range(1, size.seeds + 1)], 2 * per_real * size.real_calls
     made = [
         _part("fields-calls", "Fields, equal calls", fields, [1], by_calls, trainers),
         _part("fields-usd", "Fields, equal USD", fields, [1], by_usd, trainers),
-        _part(
-            "tasks-calls",
-            "Real tasks, equal calls",
-            real,
-            seeds,
-            {"llm_calls": size.real_calls, "evaluations": per},
-            trainers,
-        ),
+        _part("tasks-calls", "Real tasks, equal calls", real, seeds, real_calls, trainers),
     ]
     if size.real_usd is not None:
         caps: Caps = {"usd": size.real_usd, "evaluations": per}
@@ -157,3 +181,12 @@ def write_configs(parts: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
         path.write_text(text, encoding="utf-8")
         paths.append(path)
     return paths
+
+
+def as_promised(parts: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """Return the parts with the configs that were written: by now other tasks or trainers may be there."""
+    found = []
+    for part in parts:
+        path = folder / f"{part['name']}.json"
+        found.append({**part, "config": json.loads(path.read_bytes())} if path.exists() else part)
+    return found

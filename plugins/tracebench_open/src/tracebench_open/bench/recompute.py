@@ -19,6 +19,7 @@ from tracebench_fields.releases import commitment_of
 from tracebench_open.bench.alone import page as shown
 from tracebench_open.bench.alone import receipts, sums
 from tracebench_open.checking import began
+from tracebench_open.counted import counted, without_test
 from tracebench_open.registration import Registration, content_of, fingerprint, read, words_of
 
 CLOSE = 1e-7
@@ -41,7 +42,8 @@ def verify(folder: Path, page: Path | None, *, head: str | None = None, root: st
     bench = json.loads((folder / "bench.json").read_bytes())
     if registration.head != bench["registration"] or (head is not None and registration.head != head):
         yield f"the registration's head is {registration.head}, which is not the one that was published"
-    if commitment_of(bench["release"]["secret"]) != bench["release"]["commitment"]:
+    release = bench["release"]
+    if release is not None and commitment_of(release["secret"]) != release["commitment"]:
         yield "the fields' secret is not the one that was committed to"
     if root is not None and root != receipts.root_of(folder, bench):
         yield "the root of these receipts is not the one that was kept"
@@ -56,7 +58,10 @@ def verify(folder: Path, page: Path | None, *, head: str | None = None, root: st
                 run = None if wrong else load_run(place)
                 if run is not None:
                     begun |= {_cell(job.model_dump(mode="json")) for job in run.planned}
-                    wrong = [*_speaks_against(run, part, registration, left), *_ledger(run)]
+                    wrong = [
+                        *_speaks_against(run, part, registration, left, released=release is not None),
+                        *_ledger(run),
+                    ]
                 if run is not None and not wrong:
                     told[part["name"]] = figures(run, bench["reference"], one_scale=part["one_scale"])
             except TraceBenchError as err:
@@ -89,7 +94,7 @@ def _unpacked(path: Path, place: Path) -> Iterator[str]:
 
 
 def _speaks_against(
-    run: Run, part: Mapping[str, Any], registration: Registration, left: dict[str, tuple[str, str]]
+    run: Run, part: Mapping[str, Any], registration: Registration, left: dict[str, tuple[str, str]], *, released: bool
 ) -> Iterator[str]:
     """Yield what of a run is not sealed, not promised or not as the page says; takes what it ran from `left`."""
     path = run.layout.path
@@ -103,6 +108,8 @@ def _speaks_against(
     if run.run_id != part["run_id"]:
         yield f"it is the run {run.run_id}"
     for job in run.planned:
+        if job.task_id.startswith("fields:") and not released:
+            yield f"job {job.job_id} is of a field, and the fields' secret was not given away"
         yield from _job(run, job, part, left)
     if began(run) < registration.registered_at:
         yield "the run began before the registration was written"
@@ -142,14 +149,16 @@ def figures(run: Run, reference: str, *, one_scale: bool) -> dict[str, Any]:
     """Return what the page tells of one run, but for what jobs used."""
     scores: Scores = {}
     missing: set[str] = set()
+    chosen = without_test(run)
     draws: dict[str, int] = {}
     for job in run.planned:
         result = run.results[job.job_id]
         draw = draws.setdefault(receipts.canonical([job.eval_kwargs, job.seed]).decode(), len(draws))
-        if result.status not in sums.COUNTED or result.score_test is None:
+        score = counted(result, chosen)
+        if result.status not in sums.COUNTED or score is None:
             missing.add(job.trainer_id)
         else:
-            scores.setdefault(job.trainer_id, {}).setdefault(job.task_id, {})[draw] = result.score_test
+            scores.setdefault(job.trainer_id, {}).setdefault(job.task_id, {})[draw] = score
     whole = {name: by for name, by in scores.items() if name not in missing}
     tasks = list(dict.fromkeys(job.task_id for job in run.planned))
     asked = Counter((job.trainer_id, job.task_id) for job in run.planned)
@@ -165,6 +174,7 @@ def figures(run: Run, reference: str, *, one_scale: bool) -> dict[str, Any]:
     )
     ranks = compare_ranks(blocks) if whole else None
     return {
+        "selected": chosen,
         "means": {n: {t: _interval(t_interval([[*by[t].values()]])) for t in tasks} for n, by in whole.items()},
         "apart": {
             n: {t: _interval(t_interval([[*s.values()]])) for t, s in by.items()} for n, by in some.items() if by
@@ -211,6 +221,8 @@ def _page(folder: Path, bench: dict[str, Any], page: Path, told: Mapping[str, di
     found = {name: sums.figures(one, bench["reference"]) for name, one in read_.items()}
     for name, own in told.items():
         other = found[name]
+        if own["selected"] != {*other["selected"]}:
+            yield f"{name}: computed in two ways, other tasks have no test split"
         flat = {(n, t): cell for n, by in other["against"].items() for t, cell in by.items()}
         yield from _apart(f"{name}, means", own["means"], other["means"])
         yield from _apart(f"{name}, not ranked", own["apart"], other["apart"])

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tracebench_open.bench.alone.receipts import Data, Receipt, WrongError, digest, promises, read, root_of
+from tracebench_open.bench.alone.receipts import Data, Receipt, WrongError, promises, read, root_of, secrets
 from tracebench_open.bench.alone.sums import figures
 from tracebench_open.bench.alone.what_if import WHAT_IF, what_if
 
@@ -20,6 +20,13 @@ promised jobs, each once, and no other, and began after the promise; that each j
 fields' secret is the one that was committed to. Then it computes every figure again and compares the pages letter by letter. It exits
 with 0 when all of it is so, and else with 1 and a line for each thing that is not.
 """
+
+
+MARK = " †"
+CHOSEN = (
+    "† has no test split: its scores, also that of the initial candidate, are those on the examples that winners were chosen on. They say "
+    "what was found there, and not whether it holds on others."
+)
 
 
 def signed(value: float | None, places: int = 3) -> str:
@@ -66,9 +73,9 @@ def section(part: Data, one: Data, bench: Data) -> Iterator[str]:
         f"`{part['head'][:16]}`; {sum(e['jobs'] for e in one['ended'].values())} jobs."
     )
     yield ""
-    short = [t.rpartition(":")[2].rpartition("/")[2] for t in one["tasks"]]
+    short = [f"`{t.rpartition(':')[2].rpartition('/')[2]}`{MARK * (t in one['selected'])}" for t in one["tasks"]]
     order = sorted(one["means"], key=lambda n: one["ranks"]["ranks"][n] if one["ranks"] else 0)
-    yield "| optimizer | " + " | ".join(f"`{name}`" for name in short) + " | mean rank |"
+    yield "| optimizer | " + " | ".join(short) + " | mean rank |"
     yield "|---|" + "---|" * (len(short) + 1)
     for name in order:
         cells = [f"{plain(one['means'][name][t]['estimate'])} ±{half(one['means'][name][t])}" for t in one["tasks"]]
@@ -77,14 +84,17 @@ def section(part: Data, one: Data, bench: Data) -> Iterator[str]:
     for name, by in sorted(one["apart"].items()):
         cells = [f"{plain(by[t]['estimate'])} ±{half(by[t])}" if t in by else "" for t in one["tasks"]]
         yield f"| {name} | {' | '.join(cells)} | |"
-    yield f"| (initial) | {' | '.join(plain(one['initial'][t]) for t in one['tasks'])} | |"
+    yield f"| (initial) | {' | '.join('' if x is None else plain(x) for x in (one['initial'][t] for t in one['tasks']))} | |"
     yield ""
+    if one["selected"]:
+        yield CHOSEN
+        yield ""
     yield from rank_words(one, order)
     yield ""
     yield f"Minus `{reference}`, paired by seed, with 95 % intervals; `better` and `worse` after Holm over all cells of the table:"
     yield ""
     with_all = one["overall"] is not None
-    yield f"| optimizer | {' | '.join(f'`{name}`' for name in short)} |" + (" all of them |" if with_all else "")
+    yield f"| optimizer | {' | '.join(short)} |" + (" all of them |" if with_all else "")
     yield "|---|" + "---|" * (len(short) + with_all)
     for name in order:
         if name in one["against"]:
@@ -155,6 +165,12 @@ def summary(bench: Data, found: Mapping[str, Data]) -> Iterator[str]:
 def proof(bench: Data, root: str) -> Iterator[str]:
     """Yield how the page is checked."""
     release = bench["release"]
+    fields = (
+        ""
+        if release is None
+        else f"Fields: release `{release['name']}`, commitment `{release['commitment']}`, "
+        f"secret given away with this page: `{release['secret']}`. "
+    )
     yield "## Check it"
     yield ""
     yield "```console"
@@ -165,8 +181,7 @@ def proof(bench: Data, root: str) -> Iterator[str]:
     yield ""
     yield (
         f"The first needs nothing but Python 3.11, the second computes every figure with the bench's own library. Head of the "
-        f"registration, written before the first call: `{bench['registration']}`. Fields: release `{release['name']}`, commitment "
-        f"`{release['commitment']}`, secret given away with this page: `{release['secret']}`. Root of all receipts: `{root}`."
+        f"registration, written before the first call: `{bench['registration']}`. {fields}Root of all receipts: `{root}`."
     )
 
 
@@ -204,9 +219,7 @@ def main() -> int:
     except (OSError, WrongError, KeyError, TypeError) as err:
         say(f"{folder}: these are no receipts of the open bench: {err}")
         return 1
-    release = bench["release"]
-    if digest(release["secret"].encode()) != release["commitment"]:
-        wrong.append("bench.json: the fields' secret is not the one that was committed to")
+    wrong += secrets(bench, receipts.values())
     if asked.root is not None and asked.root != root:
         wrong.append(f"the root of these receipts is {root}, which is not the one that was kept")
     if asked.page is not None and not wrong:

@@ -43,6 +43,25 @@ def not_for_it(result: Mapping[str, Any]) -> bool:
     return result["status"] == SKIPPED and str(result["stop_reason"]).startswith("not applicable: ") and unused
 
 
+def selected(jobs: Iterable[Data], results: Mapping[str, Data]) -> set[str]:
+    """Return the tasks of a run that have no test split: their scores are those on what winners were chosen on.
+
+    A task has one where any of its jobs tells of examples of test, also one that has no score there; so does a task of which no job tells
+    what it was measured on, as none did before this was told.
+    """
+    told: dict[str, set[str]] = {}
+    for job in jobs:
+        told.setdefault(job["task_id"], set()).update(results[job["job_id"]].get("data") or ())
+    return {task for task, splits in told.items() if splits and "test" not in splits}
+
+
+def counts(result: Data, *, chosen: bool, initial: bool = False) -> float | None:
+    """Return the score of a job, or of the initial candidate, that a page tells: on test, or if `chosen` on what winners were chosen on."""
+    names = ("score_val_best", "score_val_initial") if chosen else ("score_test", "score_test_initial")
+    score: float | None = result[names[initial]]
+    return score
+
+
 class WrongError(Exception):
     """Something that is not as it must be, in words."""
 
@@ -276,3 +295,13 @@ def promises(bench: Data, receipts: Iterable[Receipt], data: bytes, head: str | 
         yield f"registration.json: {dropped} promised jobs are in no receipt, though others of the same task and budget are"
     if (not_run := len(left) - dropped) != bench["not_run"]:
         yield f"registration.json: {not_run} promised jobs were not begun, and the page tells {bench['not_run']}"
+
+
+def secrets(bench: Data, receipts: Iterable[Receipt]) -> Iterator[str]:
+    """Yield what speaks against the fields' secret, which a page without fields does not have."""
+    release = bench["release"]
+    if release is None:
+        if any(job["task_id"].startswith("fields:") for one in receipts for job in one.manifest["jobs"]):
+            yield "bench.json: there are fields, and their secret was not given away"
+    elif digest(release["secret"].encode()) != release["commitment"]:
+        yield "bench.json: the fields' secret is not the one that was committed to"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracebench_open.bench.alone.receipts import Data, Receipt, draw_of, not_for_it
+from tracebench_open.bench.alone.receipts import Data, Receipt, counts, draw_of, not_for_it, selected
 
 COUNTED = ("ok", "timeout")
 CONFIDENCE = 0.95
@@ -176,6 +176,11 @@ def figures(receipt: Receipt, reference: str) -> Data:
     """Return every figure of one run, computed from its results alone."""
     jobs = receipt.manifest["jobs"]
     tasks = list(dict.fromkeys(job["task_id"] for job in jobs))
+    chosen = selected(jobs, receipt.results)
+
+    def score(job: Data, result: Data, *, initial: bool = False) -> float | None:
+        return counts(result, chosen=job["task_id"] in chosen, initial=initial)
+
     rows: dict[str, list[tuple[Data, Data]]] = {}
     for job in jobs:
         rows.setdefault(job["trainer_id"], []).append((job, receipt.results[job["job_id"]]))
@@ -183,20 +188,22 @@ def figures(receipt: Receipt, reference: str) -> Data:
     ended: dict[str, Data] = {}
     apart: dict[str, dict[str, Data]] = {}
     for name, found in rows.items():
-        good = [(j, r) for j, r in found if r["status"] in COUNTED and r["score_test"] is not None]
+        good = [(j, x) for j, r in found if r["status"] in COUNTED and (x := score(j, r)) is not None]
         run = [r for _, r in found if not not_for_it(r)]
         ended[name] = {"jobs": len(found), "scored": len(good), "run": len(run), **(used(run) if run else {})}
         if len(good) == len(found):
-            scores[name] = {t: {draw_of(j): r["score_test"] for j, r in good if j["task_id"] == t} for t in tasks}
+            scores[name] = {t: {draw_of(j): x for j, x in good if j["task_id"] == t} for t in tasks}
         else:
             asked = Counter(j["task_id"] for j, _ in found)
-            some = {t: [r["score_test"] for j, r in good if j["task_id"] == t] for t in tasks}
+            some = {t: [x for j, x in good if j["task_id"] == t] for t in tasks}
             apart |= {name: {t: mean_of(s) for t, s in some.items() if s and len(s) == asked[t]}}
-    initial = {t: [r["score_test_initial"] for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
+    initial = {t: [score(j, r, initial=True) for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
+    known = {t: [x for x in scores if x is not None] for t, scores in initial.items()}
     return {
         "tasks": tasks,
+        "selected": [t for t in tasks if t in chosen],
         "draws": len({draw_of(j) for j, _ in rows[reference]}),
-        "initial": {t: math.fsum(initial[t]) / len(initial[t]) for t in tasks},
+        "initial": {t: math.fsum(known[t]) / len(known[t]) if known[t] else None for t in tasks},
         "ended": ended,
         "means": {n: {t: mean_of([*by[t].values()]) for t in tasks} for n, by in scores.items()},
         "apart": {n: by for n, by in apart.items() if by},

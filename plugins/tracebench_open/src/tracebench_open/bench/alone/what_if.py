@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from html import escape
 from typing import Any
 
-from tracebench_open.bench.alone.receipts import Data, Receipt, draw_of, load
+from tracebench_open.bench.alone.receipts import Data, Receipt, counts, draw_of, load, selected
 
 WHAT_IF = "what-if.html"
 
@@ -18,8 +19,10 @@ def followed(receipt: Receipt) -> Iterator[Data]:
     returned, or -1 where that is the initial one. Tokens are those of the first calls of the job in the ledger.
     """
     tokens = _tokens(receipt)
+    without_test = selected(receipt.manifest["jobs"], receipt.results)
     for job in receipt.manifest["jobs"]:
         result, own = receipt.results[job["job_id"]], tokens.get(job["job_id"], [(0, 0)])
+        chosen = job["task_id"] in without_test
         steps = []
         for step in result["steps"]:
             calls = min(step["used"]["llm_calls"], len(own) - 1)
@@ -28,8 +31,8 @@ def followed(receipt: Receipt) -> Iterator[Data]:
             "task": job["task_id"],
             "trainer": job["trainer_id"],
             "draw": draw_of(job),
-            "initial": _short(result["score_test_initial"]),
-            "returned": _short(result["score_test"]),
+            "initial": _short(counts(result, chosen=chosen, initial=True)),
+            "returned": _short(counts(result, chosen=chosen)),
             "found": -1 if result["best_step"] is None else result["best_step"],
             "steps": steps,
         }
@@ -52,9 +55,12 @@ def _short(value: float | None) -> float | None:
 
 def what_if(bench: Data, receipts: Mapping[str, Receipt]) -> str:
     """Return the page, one file that opens from disk and asks the network for nothing."""
-    parts = []
+    parts: list[Data] = []
+    without_test: set[str] = set()
     for part in bench["parts"]:
-        jobs = [*followed(receipts[part["name"]])]
+        receipt = receipts[part["name"]]
+        without_test |= selected(receipt.manifest["jobs"], receipt.results)
+        jobs = [*followed(receipt)]
         names = {kind: list(dict.fromkeys(job[kind] for job in jobs)) for kind in ("task", "trainer", "draw")}
         rows: list[list[Any]] = [
             [
@@ -68,7 +74,14 @@ def what_if(bench: Data, receipts: Mapping[str, Receipt]) -> str:
         ]
         parts.append({"title": part["title"], "by_draw": part["one_scale"], **names, "jobs": rows})
     data = json.dumps({"prices": bench["prices"], "parts": parts}, separators=(",", ":")).replace("<", "\\u003c")
-    return PAGE.replace("@DATA@", data)
+    note = (
+        NOTE.format(", ".join(f"<code>{escape(task)}</code>" for task in sorted(without_test))) if without_test else ""
+    )
+    return PAGE.replace("@NOTE@", note).replace("@DATA@", data)
+
+
+NOTE = """
+<p>These tasks have no test split: {}. Their scores, which are not held out, are those on the examples that winners were chosen on.</p>"""
 
 
 PAGE = """\
@@ -93,7 +106,7 @@ output { font-variant-numeric: tabular-nums; }
 <h1>Other budgets and prices</h1>
 <p>Every job of the page is cut where its next step would go past a cap below. Its score is what is known of that moment: the held-out
 score of the candidate that it returned if it had found it by then, else that of the initial one. What it had in between was never scored,
-so an optimizer that improves often is shown too low at small caps. What a job would have done at a higher cap is not known.</p>
+so an optimizer that improves often is shown too low at small caps. What a job would have done at a higher cap is not known.</p>@NOTE@
 <p><label>Part <select id="part"></select></label></p>
 <div id="sliders"></div>
 <div class="wide" tabindex="0" role="region" aria-label="optimizers">
