@@ -11,11 +11,13 @@ from tests.kept.configs import configs
 from tests.kept.costs import costs
 from tests.kept.courses import courses
 from tests.kept.curves import RUNS, curves_of
+from tests.kept.damages import DAMAGES, damaged_of
 from tests.kept.declared import declared
 from tests.kept.logs import WORLDS as LOGS
 from tests.kept.logs import log_of
 from tests.kept.reading import reading
 from tests.kept.store import Said
+from tests.kept.stored import PARTS, stored_of
 from tests.kept.tasks import tasks
 from tests.unit.analysis.test_logs import BAD
 
@@ -38,5 +40,7 @@ KINDS: Mapping[str, Callable[[], Said]] = {
     "configs": configs,
     "comparisons": lambda: each(WORLDS, comparison_of),
     "logs": lambda: each([*LOGS, *BAD], log_of),
+    "damages": lambda: each(DAMAGES, damaged_of),
+    "stored": lambda: each(PARTS, stored_of),
     "curves": lambda: each(RUNS, curves_of),
 }

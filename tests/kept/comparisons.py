@@ -39,6 +39,8 @@ class World(NamedTuple):
     gates: Sequence[str] = ()
     config: Mapping[str, Any] | None = None
     """Of the config that the first run keeps, where it keeps one."""
+    is_whole: bool = False
+    """Tables are told whole, and not by digests: of as many as have all kinds of cells."""
 
 
 def ahead(by: Mapping[str, float], *, spread: float = 0.1, base: float = 0.5) -> Callable[[str, str, int], float]:
@@ -124,7 +126,7 @@ def _used(trainer: str, task: str, seed: int) -> Mapping[str, Any]:
 
 
 WORLDS: Mapping[str, World] = {
-    "a clear winner": World([{"score": ahead({"A": 0.5}), "seeds": range(4)}], gates=["A > B", "B > A"]),
+    "a clear winner": World([{"score": ahead({"A": 0.5}), "seeds": range(4)}], gates=["A > B", "B > A"], is_whole=True),
     "a clear winner of three": World([{"score": ahead({"A": 0.6, "B": 0.02}), "trainers": ABC, "seeds": range(5)}]),
     "better than some": World([{"score": ahead({"A": 0.6, "B": 0.58}), "trainers": ABC, "seeds": range(5)}]),
     "open": World([{"score": ahead({"A": 0.04}), "seeds": range(6)}], config={"max_workers": 3}),
@@ -137,7 +139,7 @@ WORLDS: Mapping[str, World] = {
     "alike but for failures": World([{"score": fixed({}), "seeds": range(3), "initial": 0.5, **failing("A s:x 1")}]),
     "the leaders alike": World([{"score": lambda t, k, s: s % 2 if t == "C" else 1.0, "trainers": ABC, "seeds": range(3)}]),
     "one trainer": World([{"score": fixed({}), "trainers": "A", "seeds": range(2)}]),
-    "some failed": World([{"score": ahead({"A": 0.3}), "seeds": range(4), **failing("A s:x 1", "A s:x 2", "B s:y 0")}]),
+    "some failed": World([{"score": ahead({"A": 0.3}), "seeds": range(4), **failing("A s:x 1", "A s:x 2", "B s:y 0")}], is_whole=True),
     "some failed, as the worst": World(
         [{"score": ahead({"A": 0.3}), "seeds": range(4), **failing("A s:x 1", "B s:y 0")}], {"policy": "worst"}
     ),
@@ -154,7 +156,7 @@ WORLDS: Mapping[str, World] = {
     "the only job has no score": World(
         [{"score": fixed({}), "seeds": [0], "tasks": ONE, "trainers": "A", "ended": _status({"A": "ok"})}]
     ),
-    "one never scored": World([{"score": fixed({}), "seeds": range(2), "tasks": ONE, **failing("B")}], gates=["A > B"]),
+    "one never scored": World([{"score": fixed({}), "seeds": range(2), "tasks": ONE, **failing("B")}], gates=["A > B"], is_whole=True),
     "one never scored its only job": World([{"score": fixed({}), "seeds": [0], "tasks": ONE, **failing("B")}]),
     "five never scored": World(
         [{"score": fixed({}), "seeds": range(2), "tasks": ONE, "trainers": MANY,
@@ -166,7 +168,7 @@ WORLDS: Mapping[str, World] = {
     "never met": World([{"score": fixed({}), "seeds": range(2), **failing("A s:x", "B s:y")}], {"policy": "exclude"}, ["A > B"]),
     "unfinished": World(
         [{"score": ahead({"A": 0.2}), "seeds": range(3), "statuses": {("A", "s:x", 1): "not_run", ("B", "s:x", 2): "not_run"},
-          "ended": _status({"B s:y 1": "cancelled"})}]
+          "ended": _status({"B s:y 1": "cancelled"})}], is_whole=True
     ),
     "one unfinished": World([{"score": ahead({}), "seeds": range(3), "statuses": {("A", "s:x", 1): "not_run"}}]),
     "nothing ended": World([{"score": fixed({}), "seeds": [0], "ended": _status({"A": "cancelled", "B": "cancelled"})}]),
@@ -210,7 +212,7 @@ WORLDS: Mapping[str, World] = {
     ),
     "tasks disagree on one scale": World(
         [{"score": ahead({"A s:x": 0.5, "B s:y": 0.9}, spread=0.02), "seeds": range(4), "entry": {"target": 2.0}}],
-        {"margin": 5.0}, ["A > B", "A ~ B"],
+        {"margin": 5.0}, ["A > B", "A ~ B"], is_whole=True
     ),
     "bounds": World(
         [{"score": fixed({"A s:x": 1.0, "A s:y 1": 0.9, "B s:y 2": 0.1}), "seeds": range(3), "initial": 0.2,
@@ -228,7 +230,7 @@ WORLDS: Mapping[str, World] = {
     "nearly equal use": World([{"score": ahead({"A": 0.2}), "seeds": range(3), "used": {"A": 110, "B": 100}}]),
     "all that is used": World(
         [{"score": ahead({"A": 0.2}), "trainers": ABC, "seeds": range(3), "tasks": ONE, "ended": _used, "isolation": "container"}],
-        {"axis": "usd"},
+        {"axis": "usd"}, is_whole=True
     ),
     "cut at what all had": World(
         [{"score": ahead({"A": 0.2}), "seeds": range(2), "planned": lambda t, k: {"budget": Budget(evaluations=9 if t == "A" else 7)}}]
@@ -236,7 +238,7 @@ WORLDS: Mapping[str, World] = {
     "cut as asked": World([{"score": ahead({"A": 0.2}), "seeds": range(2)}], {"at": 5.7, "axis": "tokens"}),
     "seeds that differ": World(
         [{"score": ahead({"A": 0.2}), "trainers": "A", "seeds": range(4)},
-         {"score": ahead({}), "trainers": ("B", "C"), "seeds": range(1, 6)}]
+         {"score": ahead({}), "trainers": ("B", "C"), "seeds": range(1, 6)}], is_whole=True
     ),
     "no seed in common": World(
         [{"score": ahead({"A": 0.2}), "trainers": "A", "seeds": range(3), "tasks": ONE},
@@ -248,7 +250,7 @@ WORLDS: Mapping[str, World] = {
     ),
     "tasks that differ": World(
         [{"score": ahead({"A": 0.2}), "trainers": ("A", "B"), "seeds": range(3)},
-         {"score": ahead({}), "trainers": "C", "tasks": ONE, "seeds": range(3)}]
+         {"score": ahead({}), "trainers": "C", "tasks": ONE, "seeds": range(3)}], is_whole=True
     ),
     "repeated": World(
         [{"score": ahead({"A": 0.2}), "seeds": range(2)},
@@ -262,10 +264,10 @@ WORLDS: Mapping[str, World] = {
         gates=["Mine > D", "D", "A >> B", "A >= B"],
     ),
     "measured again": World([{"score": fixed({}), "trainers": ABC, "seeds": range(3), "tasks": ONE, "ended": _measured_again}]),
-    "form and content": World([{"score": fixed({}), "trainers": ABC, "seeds": range(3), "tasks": ONE, "ended": _with_gain}]),
+    "form and content": World([{"score": fixed({}), "trainers": ABC, "seeds": range(3), "tasks": ONE, "ended": _with_gain}], is_whole=True),
     "names that act": World(
         [{"score": fixed({"<b>*A*</b>|_x_": 0.9}), "trainers": ("<b>*A*</b>|_x_", "www.b.example\x07@c"), "seeds": range(2),
-          "tasks": ["s:`x`"], "planned": lambda t, k: {"llm_variant": "fast"}}]
+          "tasks": ["s:`x`"], "planned": lambda t, k: {"llm_variant": "fast"}}], is_whole=True
     ),
     "runs that differ": World(
         [{"score": ahead({"A": 0.2}), "seeds": [0], "model": "m1", "head": {"versions": {"core": "1", "plugins": ["a 1"]}},
@@ -303,7 +305,10 @@ def comparison_of(name: str, folder: Path) -> list[str]:
 
 def _told(world: World, runs: Sequence[Run]) -> Iterator[str]:
     found = compare_runs(runs, **world.how)
-    yield from render_markdown(runs, found).splitlines()
+    head, *tables = render_markdown(runs, found).split("\n## ")
+    yield from head.splitlines()
+    for table in tables:
+        yield from table.splitlines() if world.is_whole else [f"{table.splitlines()[0]}: {digest_of(table)}"]
     for name, value in comparison_data(found).items():
         for number, each in enumerate(value if isinstance(value, list) else [value]):
             told = text_of(each)

@@ -26,15 +26,14 @@ def _with_text(event):
     return event.model_copy(update={"values": {"x": 2.5, "text": "long " * 1000}})
 
 
-@pytest.fixture
-def run(tmp_path):
-    """A finished run of four jobs, of which the last was not run."""
-    layout = RunLayout(tmp_path / "run").create()
-    write_manifest(layout, {"config_hash": "abc"}, JOBS)
-    tables = TableWriter(layout, JOBS)
+def finish_run(folder, jobs=JOBS):
+    """Return a finished run of some jobs, of which the last was not run."""
+    layout = RunLayout(folder).create()
+    write_manifest(layout, {"config_hash": "abc"}, jobs)
+    tables = TableWriter(layout, jobs)
     with Journal(layout) as journal:
         declare_meta(layout, journal)
-        for job in JOBS[:3]:
+        for job in jobs[:-1]:
             folder = layout.job(job.job_id).fresh()
             writer = EventWriter(folder)
             for event in whole_job(job):
@@ -52,3 +51,8 @@ def run(tmp_path):
         write_files_index(layout)
         journal.indexed(seal_of(layout.files_index))
     return layout
+
+
+@pytest.fixture
+def run(tmp_path):
+    return finish_run(tmp_path / "run")
