@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tracebench_core.contracts import NotMeasured
 from tracebench_engine.api import evaluate_task, load_config, run
 from tracebench_testing.answering import FakeModel
 from tracebench_testing.fake_openai import FakeOpenAI
@@ -93,6 +95,19 @@ def test_a_job_records_the_hash_of_its_rows_and_says_that_they_are_samples(tmp_p
     assert all(len(rows["sha256"]) == 64 for t in told for rows in t["rows"].values())
 
 
+def judged(reply: str, case: Any, sandbox: Any, *, seconds: float) -> Any:
+    """What becomes of a program; it is tried again, as the engine does, where the machine was too busy to give it its processor time."""
+    from tracebench_hfqa.running import run_tests
+
+    for attempt in range(8):
+        try:
+            return run_tests(reply, case, SimpleNamespace(sandbox=sandbox), seconds=seconds)  # type: ignore[arg-type]
+        except NotMeasured:
+            if attempt == 7:
+                raise
+    return None
+
+
 def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     replies = {
         "right": ("def double_all(numbers):\n    return [2 * n for n in numbers]\n", 1.0),
@@ -116,21 +131,19 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
     from tracebench_hfqa.families.family import Fields
     from tracebench_hfqa.rows.folder import read_file
     from tracebench_hfqa.rows.opening import SAMPLES
-    from tracebench_hfqa.running import run_tests
 
     row = next(iter(read_file(SAMPLES / "openai_humaneval.jsonl")))
     case = find_family("code_exec").read(row, Fields(question="prompt", test="test", entry="entry_point"))
 
-    class Here:
-        sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
+    sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
 
     try:
         worth = {
-            name: run_tests(reply, case, Here(), seconds=1.0 if name == "loop" else 60.0).score  # type: ignore[arg-type]
+            name: judged(reply, case, sandbox, seconds=1.0 if name == "loop" else 60.0).score
             for name, (reply, _) in replies.items()
         }
     finally:
-        Here.sandbox.close()
+        sandbox.close()
     assert worth == {name: value for name, (_, value) in replies.items()}
 
 
@@ -138,22 +151,20 @@ def test_a_right_program_is_right_beside_others_that_want_its_processor() -> Non
     from tracebench_core.specs import SandboxConfig
     from tracebench_engine.measure.sandbox import job_sandbox
     from tracebench_hfqa.families.family import Case
-    from tracebench_hfqa.running import run_tests
 
-    tests = "assert work(0.5) == 1"
+    tests = "assert work(0.8) == 1"
     case = Case(question="", gold="", extra={"entry": "work", "tests": tests, "setup": ""})
     reply = "import time\ndef work(s):\n    began = time.process_time()\n    while time.process_time() - began < s: pass\n    return 1"
 
-    class Here:
-        sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
+    sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
 
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(before)})
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     try:
-        verdict = run_tests(reply, case, Here(), seconds=1.0)  # type: ignore[arg-type]
+        verdict = judged(reply, case, sandbox, seconds=2.0)
     finally:
-        Here.sandbox.close()
+        sandbox.close()
         for other in others:
             other.kill()
             other.wait()
@@ -182,10 +193,8 @@ def test_programs_pass_tests_of_every_form() -> None:
     from tracebench_engine.measure.sandbox import job_sandbox
     from tracebench_hfqa.families import find_family
     from tracebench_hfqa.families.family import Fields
-    from tracebench_hfqa.running import run_tests
 
-    class Here:
-        sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
+    sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
 
     family, worth = find_family("code_exec"), {}
     try:
@@ -193,13 +202,13 @@ def test_programs_pass_tests_of_every_form() -> None:
             row = {"prompt": "Write it.", "code": code, "test_list": tests}
             case = family.read(row, Fields(question="prompt", answer="code", test="test_list"))
             assert case.extra["entry"] == entry
-            worth[name] = run_tests(family.gold_reply(case), case, Here(), seconds=60.0).score  # type: ignore[arg-type]
-            worth[f"{name}, none"] = run_tests(f"def {entry}(*a): return None", case, Here(), seconds=60.0).score  # type: ignore[arg-type]
+            worth[name] = judged(family.gold_reply(case), case, sandbox, seconds=60.0).score
+            worth[f"{name}, none"] = judged(f"def {entry}(*a): return None", case, sandbox, seconds=60.0).score
         row = {"prompt": "Write it.", "code": "", "test_list": ["assert found('a') == 'b'"]}
         case = family.read(row, Fields(question="prompt", answer="code", test="test_list"))
-        worth["equal to all, none"] = run_tests(UNTRUE, case, Here(), seconds=60.0).score  # type: ignore[arg-type]
+        worth["equal to all, none"] = judged(UNTRUE, case, sandbox, seconds=60.0).score
     finally:
-        Here.sandbox.close()
+        sandbox.close()
     assert worth == {name: float(not name.endswith("none")) for name in worth}
 
 
