@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tracebench_engine.builtin.columns import cells_of, laid_out, one_line, wrapped
@@ -60,3 +62,49 @@ def test_a_line_a_row_cuts_the_first_cell_alone() -> None:
     table = [("task", "score"), ("a-very-long-name-of-a-task", "0.5"), ("b", "1")]
 
     assert one_line(table, width=19) == ["task          score", "a-very-long…    0.5", "b                 1"]
+
+
+LAID_OUT: list[tuple[Any, ...]] = [
+    ([("task", "n", "note"), ("a", "1", "one two"), ("bb", "-", "three")], 30, [], (["task  n  note", "a     1  one two",
+        "bb    -  three"], [], {})),
+    ([("task", "n", "note"), ("a", "1", "one two"), ("bb", "-", "three")], 15, [], (["task  n", "a     1", "bb    -"], ["note"], {})),
+    ([("task", "n", "note"), ("a", "1", "one two"), ("bb", "-", "three")], 11, [], (["task  n", "a     1", "bb    -"], ["note"], {})),
+    ([("task", "n", "note"), ("a", "1", "one two"), ("bb", "-", "three")], 8, [], (["task  n", "a     1", "bb    -"], ["note"], {})),
+    ([("task", "n", "note"), ("a", "1", "one two"), ("bb", "-", "three")], 5, [], (["task", "    n", "a", "    1", "bb", "    -"],
+        ["note"], {})),
+    ([("n", "m"), ("1", "x")], 20, [], (["n  m", "1  x"], [], {})),
+    ([("n", "x"), ("", "a"), ("-", "b"), ("unknown", "c")], 20, [], (["n        x", "         a", "-        b", "unknown  c"], [], {})),
+    ([("n", "x"), ("1", "a"), ("2 %", "b"), ("3/7", "c"), ("1e-5", "d"), ("+1,000.5", "e")], 30, [], (["       n  x", "       1  a",
+        "     2 %  b", "     3/7  c", "    1e-5  d", "+1,000.5  e"], [], {})),
+    ([("n", "x"), ("1x", "a"), ("2", "b")], 30, [], (["n   x", "1x  a", "2   b"], [], {})),
+    ([("a",), ("long word",)], 4, [], (["a", "long", "word"], [], {})),
+    ([("a", "b", "c", "d"), ("1", "2", "3", "4"), ("1", "5", "3", "4")], 4, ["b", "zz"], (["a  b", "1  2", "1  5"], ["c", "d"], {"c":
+        "3", "d": "4"})),
+    ([("日本", "b"), ("x", "日"), ("yyy", "z")], 20, [], (["日本  b", "x     日", "yyy   z"], [], {})),
+    ([("first", "second", "third"), ("a b c", "dd", "e"), ("f", "g h", "i")], 9, [], (["first", "    secon", "    d", "a b c", "    dd",
+        "f", "    g h"], ["third"], {})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "width", "least", "layout"), LAID_OUT)
+def test_a_table_is_laid_out_as_it_fits(cells: Any, width: int, least: list[str], layout: Any) -> None:
+    assert tuple(laid_out(cells, width=width, least=least)) == layout
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (20, ["task           score", "xxxxxxxxxxxx…    0.5"]),
+        (19, ["task          score", "xxxxxxxxxxx…    0.5"]),
+        (7, ["task", "    sco", "    re", "xxxxx…", "    0.5"]),
+    ],
+)
+def test_a_first_cell_is_cut_to_what_is_left_of_the_width_and_to_six_at_least(width: int, lines: list[str]) -> None:
+    assert one_line([("task", "score"), ("x" * 20, "0.5")], width=width) == lines
+    assert one_line([("task",), ("x" * 20,)], width=12) == ["task", "xxxxxxxxx…"]
+
+
+def test_a_wide_character_is_never_halved() -> None:
+    assert [wrapped("日本語", width) for width in (6, 5, 4, 3, 2)] == [
+        ["日本語"], ["日本", "語"], ["日本", "語"], ["日", "本", "語"], ["日", "本", "語"],
+    ]  # fmt: skip

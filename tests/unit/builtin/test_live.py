@@ -9,11 +9,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
 from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
-from tracebench_engine.builtin.live import POINTS, Curves, LiveReporter
+from tracebench_engine.builtin.live import POINTS, Curves, LiveReporter, drawn, sampled
 from tracebench_engine.builtin.progress import JobProgress, clock
 from tracebench_runs.storage.layout import RunLayout
 
@@ -203,3 +204,118 @@ def test_a_frame_fits_the_terminal_with_whole_curves_or_none(tmp_path: Path, hei
         height >= 2 + 6 + 2 + 4
     )  # titles, the table, what stands above the curves, four curves
     assert len(lines) <= max(height, 8)
+
+
+DRAWN: list[tuple[Any, ...]] = [
+    ([["s:t", "A", 0, 1]], 1, 100, ["A                        ▁▁▁▁▁▂▂▂▂▂▂▂▂▃▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇█████ 1"]),
+    ([["s:t", "A", 0, 1], ["s:t", "B", 1, 0.5]], 2, 60, ["                                     ▁▁▂▂▃▄▄▅▆▆▇▇",
+        "A                        ▁▂▂▃▄▄▅▅▆▇▇█████████████ 1", "                         ██▇▇▇▆▆▆▅▅▅▅▄▄▄▃▃▃▂▂▂▁▁▁",
+        "B                        ████████████████████████ 0.5"]),
+    ([["s:t", "A", 0, 1], ["s:u", "B", 5, 5]], 3, 40, ["                                ▁▄▆", "                             ▂▅▇███",
+        "t A                      ▁▃▆███████ 1", "", "", "u B                      ▁▁▁▁▁▁▁▁▁▁ 5"]),
+    ([["s:t", "AAAAAAAAAAAAAAAAAAAAAAAA", 0, 1], ["s:t", "BBBBBBBBBBBBBBBBBBBBBBBBB", 0, 2]], 1, 46,
+        ["AAAAAAAAAAAAAAAAAAAAAAAA ▁▁▂▂▂▃▃▃▄▄ 1", "BBBBBBBBBBBBBBBBBBBBBBB… ▁▂▂▃▄▅▅▆▇▇ 2"]),
+]  # fmt: skip
+"""Curves that rise or fall evenly: task, trainer, where it begins and ends; rows and width; the lines."""
+
+
+@pytest.mark.parametrize(("curves", "rows", "width", "lines"), DRAWN)
+def test_curves_are_drawn_on_the_scale_of_their_task(curves: Any, rows: int, width: int, lines: list[str]) -> None:
+    means: dict[tuple[str, str], list[float | None]] = {
+        (task, trainer): [low + (high - low) * i / (POINTS - 1) for i in range(POINTS)]
+        for task, trainer, low, high in curves
+    }
+    assert drawn(means, rows=rows, width=width) == lines
+
+
+@pytest.mark.parametrize(
+    ("points", "until", "changes"),
+    [
+        ([], 1.0, [(0, None)]),
+        ([(0.0, 1.0)], 1.0, [(0, 1.0)]),
+        ([(0.5, 1.0)], 1.0, [(0, None), (29, 1.0)]),
+        ([(0.5, 1.0), (0.75, 2.0)], 0.8, [(0, None), (29, 1.0), (44, 2.0), (48, None)]),
+        ([(0.01, 1.0)], 0.0, [(0, 1.0), (1, None)]),
+        ([(0.1, 1.0)], 0.0, [(0, None)]),
+        ([(1.0, 3.0)], 1.0, [(0, None), (59, 3.0)]),
+    ],
+)
+def test_the_best_is_known_from_where_it_was_found_to_where_the_job_has_come(
+    points: Any, until: float, changes: Any
+) -> None:
+    values = sampled(points, until)
+    assert len(values) == POINTS
+    assert [(i, v) for i, v in enumerate(values) if i == 0 or values[i - 1] != v] == changes
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, "-"), (0, "0:00"), (59.4, "0:59"), (59.6, "1:00"), (3599, "59:59"), (3600, "1:00:00"), (3725, "1:02:05"),
+    ],
+)  # fmt: skip
+def test_a_time_is_shown_with_hours_from_an_hour_on(seconds: float | None, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("caps", "event", "told"),
+    [
+        (
+            {"usd": 1.0},
+            {"kind": "llm_call", "phase": "training", "status": "ok", "usd": None},
+            ("unknown of 1 usd", "-"),
+        ),
+        (
+            {"usd": 1.0},
+            {"kind": "llm_call", "phase": "training", "status": "ok", "usd": None, "cached": True},
+            ("0 of 1 usd", "░" * 10),
+        ),
+        ({"tokens": 10}, {"kind": "llm_call", "phase": "training", "status": "error"}, ("0 of 10 tokens", "░" * 10)),
+        (
+            {"llm_calls": 3},
+            {"kind": "llm_call", "phase": "training", "status": "ok"},
+            ("1 of 3 llm calls", "███" + "░" * 7),
+        ),
+        ({"evaluations": 1}, {"kind": "evaluation", "by": "trainer"}, ("1 of 1 evaluations", "█" * 10)),
+        ({}, {"kind": "evaluation", "by": "trainer"}, ("1 evaluations", "-")),
+    ],
+)
+def test_what_is_used_is_told_on_each_capped_axis(tmp_path: Path, caps: Any, event: Any, told: Any) -> None:
+    progress = JobProgress(a_job(Budget(**caps)), tmp_path / "e")
+    (tmp_path / "e").write_text(json.dumps(event) + "\n")
+    progress.read()
+    assert (progress.amounts(), progress.bar()) == told
+
+
+@pytest.mark.parametrize(
+    ("events", "doing"),
+    [
+        ([{"kind": "activity", "doing": "warming", "done": 2, "total": 5}], "warming (2 of 5)"),
+        ([{"kind": "activity", "doing": "warming", "done": 2, "total": 0}], "warming"),
+        ([{"kind": "activity"}], ""),
+        ([{"kind": "activity", "doing": "x"}, {"kind": "evaluation", "by": "engine"}], "x"),
+        ([{"kind": "activity", "doing": "x"}, {"kind": "evaluation", "by": "trainer", "reused": True}], ""),
+        ([{"kind": "trained"}], "scoring the finalists"),
+        ([{"kind": "scored"}], "scoring the finalists"),
+    ],
+)
+def test_what_a_job_says_that_it_does_is_shown_until_it_has_done_it(tmp_path: Path, events: Any, doing: str) -> None:
+    progress = JobProgress(a_job(Budget()), tmp_path / "e")
+    (tmp_path / "e").write_text("".join(json.dumps(event) + "\n" for event in [*events, 3, ["activity"]]))
+    progress.read()
+    assert progress.doing == doing
+    assert progress.read_until == (tmp_path / "e").stat().st_size
+
+
+def test_where_the_best_changed_is_kept_by_share_and_what_came_later_at_the_same_share_replaces_it(
+    tmp_path: Path,
+) -> None:
+    progress = JobProgress(a_job(Budget(evaluations=10, seconds=100.0)), tmp_path / "e")
+    bests = [(1, 0, 0.5), (4, 0, 1.0), (4, 0, 2.0), (3, 0, 3.0), (5, 90, 4.0), (20, 0, 5.0)]
+    lines = [{"kind": "best", "score": s, "used": {"evaluations": n, "seconds": t}} for n, t, s in bests]
+    unknown = [{"kind": "best", "score": 9.0}, {"kind": "best", "score": None, "used": {"evaluations": 1}}]
+    (tmp_path / "e").write_text("".join(json.dumps(line) + "\n" for line in [*lines, *unknown]))
+    progress.read()
+    assert (progress.points, progress.best) == ([(0.1, 0.5), (0.3, 3.0), (0.9, 4.0), (1.0, 5.0)], 9.0)
+    assert (progress.share_at(50.0), progress.share_at(500.0)) == (0.5, 1.0)

@@ -143,7 +143,7 @@ def _forged(case: Calibration, mine: Seen, honest: Sequence[Seen]) -> CaseVerdic
             return _told(
                 case, "skipped", "an honest score", f"{figure:.6g}", "No honest case was measured on its examples."
             )
-        if figure > limit + _tolerance(case, limit) + limit * max(_share(case, mine, one) for one in honest):
+        if figure > limit + _tolerance(case, limit) + abs(limit) * max(_share(case, mine, one) for one in honest):
             beaten.append((id_, figure, limit))
     if beaten:
         id_, figure, limit = max(beaten, key=lambda one: one[1] - one[2])
