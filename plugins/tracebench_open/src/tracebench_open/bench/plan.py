@@ -83,7 +83,7 @@ SIZES = {
     "medium": Size(("prompt", "numbers", "order"), 5, 20, 0.001, ("tsp_construct", "cvrp_construct"), _FEW, 5, 10, 0.0014),
     "full": Size(_ALL, 20, 60, 0.003, tuple(REAL), {"n_train": 2, "n_validation": 2, "n_test": 4}, 10, 40, 0.0055),
     "suites": Size(
-        (), 0, 0, 0.0, (), _FEW, 5, 8, None,
+        (), 0, 0, 0.0, (), _FEW, 3, 8, None,
         (*BASELINES, "Adaptive", "Anneal", "BasicSearch", "GEPA-Base", "MapElites", "OPRO", "PrioritySearch", "Sequence"), SUITES,
     ),
 }  # fmt: skip

@@ -67,10 +67,11 @@ Nothing here says how good an optimizer is with a language model.
 * **Ladders**: {ladders}. They are short: such a task tells only whether an optimizer found the few rungs above its start, and kept them.
 * **Suites**: `llm4ad` runs heuristics, Coq's kernel checks the proofs of `veribench_coq`, `autoresearch` runs an experiment on files, and `opto` is a
   small program of Trace whose suite calls it a toy. Tasks marked † have no test split.
-* **Not here**: {missing}. A candidate has to score the same each time, or chance would order equals: so of `autoresearch` no experiment is here
-  that draws numbers or is timed, and no kernel of `kernelbench`, whose score is a time. Question answering (`hf`) needs a model that answers; a script
-  would have to be told the right answers and by what words of a prompt to give them, and would measure its own rule. The cases of
-  `terminal_bench` order settings and no candidates; `veribench` needs Lean and data that are fetched. The other suites are toys or attacks.
+* **Not here**: {missing}. Five suites were aimed at, and no fifth was found in which a candidate scores the same each time without a language
+  model; where it does not, chance would order equals. So no kernel of `kernelbench` is here, whose score is a time, and of `autoresearch` no
+  experiment that is timed or draws numbers. Question answering (`hf`) needs a model that answers: a script would have to be told the right answers
+  and which words of a prompt earn them, and would measure its own rule. The cases of `terminal_bench` order settings and no candidates, and
+  `veribench` needs Lean and data that are fetched. The other suites are toys or attacks.
 * **Price**: {prompt:g} and {completion:g} USD per million prompt and completion tokens; nobody was paid.
 * **Optimizers**: {there}, each at its defaults. Not installed where this was made, and so not measured: {away}.
 * **Promised**: {jobs} jobs were registered before the first call. What of it was not run is told at the end; no part is shown that is not whole.
@@ -104,7 +105,9 @@ def head_words(size: str, registration: Registration, tasks: Sequence[dict[str, 
     told["ladders"] = ", ".join(
         _rungs(task["id"], task["eval_kwargs"]) for task in tasks if task["id"] in SIZES[size].suites
     )
-    told["missing"] = "; ".join(f"`{id_}` ({why})" for id_, why in missing.items()) or "of the suites of this size none"
+    told["missing"] = (
+        "; ".join(f"`{id_}` ({why})" for id_, why in missing.items()) or "no task of this size was left out"
+    )
     return SUITES_HEAD.format(**told).splitlines()
 
 
