@@ -362,6 +362,10 @@ def _explain(report: dict[str, Any], limits: Limits) -> tuple[OutcomeStatus, str
     if report["reason"]:
         return "killed", f"The process was ended: {report['reason']}."
     if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return "killed", f"The process was killed by {name}."
+        return "killed", f"The process was killed by {signal_name(-code)}."
     return "error", f"The code ended its process (exit code {code}) before it gave an answer."
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal; of one that has none, as most real-time signals have none, its number in words."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

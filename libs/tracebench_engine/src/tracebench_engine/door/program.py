@@ -18,6 +18,7 @@ from tracebench_core.contracts import Problem
 from tracebench_core.errors import BudgetExhausted, ModelError, ProgramError
 from tracebench_engine.door.door import CLIENT_FOLDER, Door
 from tracebench_engine.door.held import Files, Hold, Network, start_held
+from tracebench_sandbox.exchange import signal_name
 
 TOLD_AFTER = 60.0
 """Seconds without a model call and an evaluation after which it is said."""
@@ -149,7 +150,7 @@ def run_program(problem: Problem, program: Program) -> int:
 
 def describe_exit(code: int) -> str:
     """Return an exit code in words."""
-    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+    return f"exit code {code}" if code >= 0 else f"signal {signal_name(-code).removeprefix('signal ')}"
 
 
 def _start(problem: Problem, door: Door, program: Program) -> subprocess.Popen[bytes]:

@@ -37,6 +37,7 @@ from tracebench_runs.events.reduce import reduce_job
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.storage import sharing
 from tracebench_runs.storage.layout import JobLayout, RunLayout
+from tracebench_sandbox.exchange import signal_name
 
 if TYPE_CHECKING:
     from tracebench_engine.measure.environments.client import JobEnvironments
@@ -182,7 +183,7 @@ def _describe(code: int | None) -> str:
     if code is None:
         return "the process vanished"
     if code < 0:
-        return f"the process was killed by {signal.Signals(-code).name}"
+        return f"the process was killed by {signal_name(-code)}"
     return _SAID.get(code, f"the process ended with exit code {code}")
 
 
