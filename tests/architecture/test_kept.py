@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.kept import KINDS
+from tests import kept
 from tests.kept.store import changes
 
 MEANT = {
@@ -17,6 +17,6 @@ MEANT = {
 
 @pytest.mark.parametrize("name", MEANT)
 def test_what_is_kept_stays(name: str) -> None:
-    now = KINDS[name]()
+    now = kept.now(name)
     assert now
     assert (found := changes(name, now)) == [], MEANT[name] + ":\n" + "\n".join(found)

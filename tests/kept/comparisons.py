@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.kept.tasks import digest_of, text_of
+from tests.kept.store import Said, said_of_each
+from tests.kept.text import digest_of, text_of
 from tests.unit.analysis.runs import make_run
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.comparison.document import comparison_data, standing_rows
@@ -324,3 +325,8 @@ def _told(world: World, runs: Sequence[Run]) -> Iterator[str]:
             yield f"gate {parse_gate(gate)}: {is_met(parse_gate(gate), found)}"
         except UsageError as err:
             yield f"gate {gate} refused: {err} {err.hint}"
+
+
+def comparisons() -> Said:
+    """Return what is said now."""
+    return said_of_each(WORLDS, comparison_of)

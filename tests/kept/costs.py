@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tests.kept.tasks import text_of
+from tests.kept.text import text_of
 from tracebench_core.specs import Budget, TaskShape
 from tracebench_engine.api.installed.hosting import load_ref, open_host
 

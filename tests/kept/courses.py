@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tests.kept.tasks import digest_of, text_of
+from tests.kept.text import digest_of, text_of
 from tests.toys import build_trade_off
 from tracebench_core.errors import NotApplicableError
 from tracebench_core.specs import Budget

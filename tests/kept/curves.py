@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.kept.tasks import digest_of, text_of
+from tests.kept.store import Said, said_of_each
+from tests.kept.text import digest_of, text_of
 from tests.unit.analysis.logged import make_logged
 from tracebench_analysis.comparison.comparison import compare_runs
 from tracebench_analysis.comparison.sentences import verdict_sentence
@@ -102,3 +103,8 @@ def _page(run: Run) -> Iterator[str]:
     yield from re.sub(
         r"(<h\d|<p|<li|<div|<figure|<script|<svg|<polygon|<text)", r"\n\1", main[1] if main else ""
     ).splitlines()
+
+
+def curves() -> Said:
+    """Return what is said now."""
+    return said_of_each(RUNS, curves_of)

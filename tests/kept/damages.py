@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
+from tests.kept.store import Said, said_of_each
 from tests.unit.store.conftest import JOBS, finish_run
 from tracebench_core.errors import RunDirError, TraceBenchError
 from tracebench_runs.check.checks import Finding
@@ -232,3 +233,8 @@ def _settled(run: RunLayout, *, write: bool) -> Iterator[str]:
         found = settle(run.path, ids)
     yield f"finished {found.finished}, adopted {found.adopted}, trained {sorted(found.trained)}, mended {found.has_mended}"
     yield from (f"{job_id} is distrusted: {why}" for job_id, why in found.distrusted.items())
+
+
+def damages() -> Said:
+    """Return what is said now."""
+    return said_of_each(DAMAGES, damaged_of)

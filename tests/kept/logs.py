@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.kept.tasks import text_of
+from tests.kept.store import Said, said_of_each
+from tests.kept.text import text_of
 from tests.unit.analysis.test_logs import BAD, harnessed, inspected, line, sample
 from tracebench_analysis.logs.inspect_ai import read_inspect
 from tracebench_analysis.logs.lm_eval import read_lm_eval
@@ -159,3 +160,8 @@ def _told(world: World, folder: Path) -> list[str]:
         *(f"{what}: {text_of(each)}" for what in ("metric", "cluster") for each in [data[what]]),
         *(f"{what}: {text_of(each)}" for what in ("logs", "pairs", "remarks") for each in data[what]),
     ]
+
+
+def logs() -> Said:
+    """Return what is said now."""
+    return said_of_each([*WORLDS, *BAD], log_of)

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from typer.testing import CliRunner
 
 from tests.kept.store import HEAD
-from tests.kept.tasks import text_of
+from tests.kept.text import text_of
 from tracebench_engine.cli.app import app
 
 ROOT = Path(__file__).parents[2]

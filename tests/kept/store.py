@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -40,3 +41,12 @@ def changes(name: str, now: Said) -> list[str]:
         f"+ {section}: {line}" for section, said in now.items() for line in said if line not in before.get(section, [])
     ]
     return gone + new
+
+
+def said_of_each(names: Iterable[str], say: Callable[[str, Path], list[str]]) -> Said:
+    """Return what is said of each name, in a folder of its own."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            found[name] = say(name, Path(folder))
+    return found

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.kept.tasks import digest_of, text_of
+from tests.kept.store import Said, said_of_each
+from tests.kept.text import digest_of, text_of
 from tests.unit.store.samples import call, candidate, evaluation, failure, job_spec, started, whole_job
 from tracebench_core.specs import (
     Budget,
@@ -342,3 +343,8 @@ PARTS: Mapping[str, Any] = {
     "regrades": _regrades,
     "differences": _differences,
 }
+
+
+def stored() -> Said:
+    """Return what is said now."""
+    return said_of_each(PARTS, stored_of)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.kept.tasks import digest_of
+from tests.kept.text import digest_of
 
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_fields.families import FAMILIES
