@@ -11,7 +11,7 @@ class UnusableEdit(ValueError):  # noqa: N818 - says what the edit is
 
 def clean_path(written: str) -> str:
     """Return a path without what models write around it: quotes, backticks, a colon, `./`."""
-    return written.strip().strip("`*\"':#").strip().removeprefix("./")
+    return written.strip(" \t\r\n`*\"':#").removeprefix("./")
 
 
 def demand_known(path: str, known: Collection[str]) -> None:
