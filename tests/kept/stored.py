@@ -172,7 +172,7 @@ def events_of(name: str) -> Sequence[Event]:
     return made.get(name, whole)
 
 
-def _made(folder: Path) -> RunLayout:
+def made(folder: Path) -> RunLayout:
     """Make the run; its clock stands still but for a second an event."""
     layout = RunLayout(folder).create()
     write_manifest(layout, {"config_hash": "abc", "tasks": {}}, [*JOBS.values()], durable=False)
@@ -243,7 +243,7 @@ def _is_plain(field: str, value: Any) -> bool:
 
 
 def _tables(folder: Path) -> Iterator[str]:
-    run = _made(folder / "run")
+    run = made(folder / "run")
     writer = TableWriter(run, [*JOBS.values()])
     writer.load()
     for path, content in writer.render(RunEnd(1, 2.5, 1.5, {"usd": 0.5})).items():
@@ -259,7 +259,7 @@ def _tables(folder: Path) -> Iterator[str]:
 
 
 def _rows(folder: Path) -> Iterator[str]:
-    run = load_run(_made(folder / "run").path)
+    run = load_run(made(folder / "run").path)
     for name in TABLES:
         rows = [*run.tables.rows(name)]
         yield f"{name}: {len(rows)} rows, the first {text_of(rows[0])}"
@@ -271,7 +271,7 @@ def _rows(folder: Path) -> Iterator[str]:
 
 
 def _ledger(folder: Path) -> Iterator[str]:
-    run = _made(folder / "run")
+    run = made(folder / "run")
     nothing = LedgerReader(folder / "none")
     nothing.read()
     yield f"none: {nothing.of('x')} {nothing.by_payer()} {spent_of(nothing)} {nothing.left_out()}"
@@ -287,7 +287,7 @@ def _ledger(folder: Path) -> Iterator[str]:
 
 
 def _exports(folder: Path) -> Iterator[str]:
-    run = load_run(_made(folder / "run").path)
+    run = load_run(made(folder / "run").path)
     for form in ("csv", "jsonl", "ioh"):
         for path in export_run(run, folder / form, format_=form):  # type: ignore[arg-type]
             text = path.read_text(encoding="utf-8")
@@ -297,7 +297,7 @@ def _exports(folder: Path) -> Iterator[str]:
 
 
 def _regrades(folder: Path) -> Iterator[str]:
-    layout = _made(folder / "run")
+    layout = made(folder / "run")
     scored = tuple(e for e in events_of("everything") if isinstance(e, Scored))
     each = [
         Regrade(
@@ -319,8 +319,8 @@ def _regrades(folder: Path) -> Iterator[str]:
 
 
 def _differences(folder: Path) -> Iterator[str]:
-    one = load_run(_made(folder / "one").path)
-    layout = _made(folder / "other")
+    one = load_run(made(folder / "one").path)
+    layout = made(folder / "other")
     changed = [job.model_copy(update={"seed": 77}) if name == "gained" else job for name, job in JOBS.items()]
     write_manifest(layout, {"config_hash": "abc", "tasks": {}}, changed, durable=False)
     result = reduce_job(events_of("whole"))
