@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -57,6 +58,38 @@ def test_a_run_is_reached_from_elsewhere_only_where_its_cluster_is() -> None:
     assert options_of(config()).listen == ""
     assert options_of(config(address="auto")).listen == "0.0.0.0:0"
     assert options_of(config(address="auto", listen="10.0.0.1:7")).listen == "10.0.0.1:7"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_found"),
+    [
+        ({}, False), ({"address": "auto"}, True), ({"address": "auto", "listen": "*:7"}, True), ({"address": "h:1",
+        "listen": "[::]:7"}, False),
+        ({"address": "h:1", "listen": "::" + ":7"}, True), ({"address": "auto", "listen": "10.0.0.1:7"}, False),
+        ({"address": "auto", "reach": "h:7"}, False), ({"listen": "0.0.0.0:0"}, False),
+    ],
+)  # fmt: skip
+def test_the_cluster_tells_where_a_run_is_found_that_listens_everywhere(
+    options: dict[str, str], is_found: bool
+) -> None:
+    assert Options.model_validate(options).serving.order(Resources(), 1).reach is is_found
+
+
+def test_an_order_says_all_that_whoever_places_workers_has_to_know() -> None:
+    options = Options(address="h:1", jobs=2, grows=True, processors=8, python="/p", resources={"tpu": 0.5})
+    assert options.order(Resources(cpus=1.5, memory_mb=3, gpus=1), 4).model_dump() == {
+        "address": "h:1", "number": 4, "asked": {"cpus": 3.0, "memory": 6 << 20, "gpus": 2, "more": {"tpu": 0.5}}, "grows": True,
+        "processors": 8, "python": "/p", "jobs": 2, "folder": str(Path.cwd()), "root": None, "ticket": "", "reach": False,
+    }  # fmt: skip
+
+
+def test_a_cluster_is_told_by_its_nodes_and_what_they_have() -> None:
+    two = cluster_of([{"CPU": 4.0, "memory": float(1 << 30)}, {"CPU": 1.0, "GPU": 2.0, "other": 9.0}], Asked(cpus=1))
+    assert str(two) == "2 nodes with 5 processors, 2 GPUs, 1 GiB"
+    assert (two.nodes, two.places, two.largest) == (2, 5, {"CPU": 4.0, "GPU": 2.0, "memory": float(1 << 30)})
+    assert str(cluster_of([{"CPU": 1.0}], Asked(cpus=1))) == "1 node with 1 processor"
+    assert str(Asked(cpus=0)) == in_words({}) == "nothing"
+    assert in_words({"CPU": 0.5, "tpu": 1, "memory": 1.25 * (1 << 30)}) == "0.5 processors, 1 tpu, 1.25 GiB"
 
 
 def test_an_option_that_there_is_not_is_told() -> None:
