@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -105,11 +106,14 @@ def test_a_job_is_found_in_the_one_run_that_has_it(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "t"))
-    (tmp_path / "t").mkdir()
-    return tmp_path
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a short name: the longest of a socket's are looked at here."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="r") as name:
+        folder = Path(name)
+        (folder / "t").mkdir()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", name)
+        monkeypatch.setattr(tempfile, "tempdir", str(folder / "t"))
+        yield folder
 
 
 def test_a_run_under_way_is_announced_until_it_is_forgotten(runtime: Path) -> None:

@@ -177,7 +177,7 @@ def _write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
-    except FileExistsError as err:
-        raise UsageError(f"`{file}` exists.", hint=shlex.join(["mv", str(file), f"{file}.old"])) from err
     except OSError as err:
+        if file.exists():
+            raise UsageError(f"`{file}` exists.", hint=shlex.join(["mv", str(file), f"{file}.old"])) from err
         raise UsageError(f"`{file}` cannot be written: {err.strerror}.", hint=f"ls -ld {quoted(file.parent)}") from err
