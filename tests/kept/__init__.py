@@ -8,7 +8,7 @@ from tests.kept.store import Said
 
 KINDS = (
     "declared", "tasks", "courses", "costs", "reading", "configs", "comparisons", "curves", "logs", "damages", "stored", "core",
-    "wires", "pages", "answers",
+    "wires", "pages", "answers", "sums",
 )  # fmt: skip
 """What is kept; for each there is a module here, with a function of that name. They need different libraries."""
 
