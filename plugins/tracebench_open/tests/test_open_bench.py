@@ -6,6 +6,8 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -218,6 +220,23 @@ def test_a_run_that_was_never_promised_has_no_page(made: Path, tmp_path: Path) -
     assert (other.returncode, "Did you mean `tiny`?" in other.stderr) == (2, True)
 
 
-def test_the_checker_that_ships_is_made_of_the_modules_that_the_bench_runs() -> None:
-    shipped = Path(__file__).parents[3] / "docs" / "reference" / "open-bench" / "check.py"
-    assert shipped.read_text(encoding="utf-8") == one_file()
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+PUBLISHED = sorted(path.parent.name for path in REFERENCE.glob("*/check.py"))
+
+
+def test_a_page_is_published() -> None:
+    assert "open-bench" in PUBLISHED
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_checker_that_ships_is_made_of_the_modules_that_the_bench_runs(name: str) -> None:
+    assert (REFERENCE / name / "check.py").read_text(encoding="utf-8") == one_file()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_is_published_is_what_its_receipts_give_and_was_promised(name: str) -> None:
+    argv = [sys.executable, "-I", "-S", f"{name}/check.py", name, "--page", f"{name}.md"]
+    done = subprocess.run(argv, cwd=REFERENCE, capture_output=True, text=True, check=False, env={})
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    head = json.loads((REFERENCE / name / "bench.json").read_text())["registration"]
+    assert head in (REFERENCE / name / "promised.txt").read_text()

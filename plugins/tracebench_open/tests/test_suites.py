@@ -25,6 +25,7 @@ from tests.whole import HEAVY
 
 from tracebench_engine import api
 from tracebench_engine.api.records import load_run
+from tracebench_open import submission
 from tracebench_open.bench.alone import receipts
 from tracebench_open.bench.gather import gather
 from tracebench_open.bench.plan import SUITES, as_promised, parts_of
@@ -214,6 +215,26 @@ def test_both_find_a_forgery(made: Path, tmp_path: Path, forge: Callable[[Path],
     assert done.returncode == 1, done.stdout
     assert "Traceback" not in done.stderr
     assert ours(folder)
+
+
+@HEAVY
+def test_the_alarm_of_submissions_hears_scores_on_train_too(made: Path, tmp_path: Path) -> None:
+    """Beside references that never left the start, a number that was guessed better is too good to be passed over."""
+    config = {
+        **CONFIG,
+        "run_id": "modest",
+        "tasks": [{"id": TRAIN, "eval_kwargs": {}}],
+        "trainers": ["NoOp", "BestOfN"],
+    }
+    (tmp_path / "modest.json").write_text(json.dumps(config))
+    promise = promised_by([tmp_path / "modest.json"])
+    done = trace_bench("run", "--config", "modest.json", "--runs-dir", "runs", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    part = {"name": "part", "title": "A part", "one_scale": False, "budget": BUDGET, "config": config}
+    gather([part], tmp_path / "runs", promise, size="suites", release=None, to=tmp_path / "bench")
+    submission.bundle(made / "runs" / CONFIG["run_id"], tmp_path / "mixed.zip")
+    (words,) = submission.check(tmp_path / "mixed.zip", reference=tmp_path / "bench").refused["too good"]
+    assert words.startswith(f"{TRAIN} x RandomSearch: its mean is ")
 
 
 COQ = pytest.mark.skipif(shutil.which("coqtop") is None, reason="Coq is not installed: apt-get install coq")
