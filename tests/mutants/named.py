@@ -126,9 +126,8 @@ def _become(path: Path, text: str, log: Path) -> None:
         if Path(self.path) != path:
             return ordinary(self, fullname)
         specs = {name: getattr(module, "__spec__", None) for name, module in sys.modules.items()}
-        before = [
-            name for name, spec in specs.items() if spec is not None and not getattr(spec, "_initializing", False)
-        ]
+        begun = tuple(f"{name}." for name, spec in specs.items() if getattr(spec, "_initializing", False))
+        before = [name for name, spec in specs.items() if spec is not None and not f"{name}.".startswith(begun)]
         log.with_suffix(".before").write_text(
             json.dumps([n for n in before if not n.startswith(("tests", "conftest", "plugins"))])
         )
@@ -175,6 +174,9 @@ def attempt(name: str, mutants: list[Mutant], verdicts: Verdicts, *, log: Path, 
     for module in json.loads(log.with_suffix(".before").read_text()):
         with suppress(Exception):
             importlib.import_module(module)
+    if name_of(MODULES[name][0]) in sys.modules:  # else every mutant would pass, being the module as it is
+        log.write_text(f"What is imported before `{name}` imports it.")
+        os._exit(1)
     began = time.monotonic()
     is_noticed(name, text, log=log, patience=300.0)
     patience = PATIENCE * (1 + time.monotonic() - began)

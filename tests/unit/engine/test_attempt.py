@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tracebench_core.averages import LARGEST
 from tracebench_core.contracts import EvaluationFailed, NotMeasured
 from tracebench_core.errors import ModelError, TraceBenchError
-from tracebench_core.specs import Bounds, Feedback, TaskSpec
+from tracebench_core.specs import Bounds, Feedback, Raised, TaskSpec
 from tracebench_engine.measure.attempt import Failure, classify, describe_error, overdue, possible, score
 from tracebench_engine.measure.bounded import Overdue
 from tracebench_engine.measure.context import evaluation_name
@@ -37,6 +37,22 @@ from tracebench_engine.measure.context import evaluation_name
 )  # fmt: skip
 def test_an_exception_means_what_its_kind_says(error: Exception, failure: Any) -> None:
     assert classify(error) == failure
+
+
+def test_the_innermost_place_is_kept_and_none_where_nothing_was_raised() -> None:
+    with pytest.raises(RecursionError) as caught:
+        exec(
+            compile(
+                "def fall():\n\n\n  raise RecursionError\n\n\ndef rise():\n  fall()\n\nrise()", "/deep/down.py", "exec"
+            ),
+            {},
+        )
+    found = classify(caught.value)
+    assert isinstance(found, Failure)
+    assert found.raised == Raised(type="RecursionError", file="down.py", line=4)
+    unraised = classify(ValueError("x"))
+    assert isinstance(unraised, Failure)
+    assert unraised.raised is None
 
 
 def test_where_code_of_a_task_raised_is_kept() -> None:
