@@ -115,6 +115,7 @@ def test_a_fence_is_answered_where_there_is_one_parameter(monkeypatch: pytest.Mo
     monkeypatch.setattr(formats, "_taught", tuple)
     assert said("so\n```text\nfirst\nline\n```\nand ```\nlast\n```", ["a"]) == "```\nFIRST\nLINE\n```"
     assert said("```\nfirst\n```", ["a", "b"]) is None
+    assert said("```\nfirst\n```", []) is None
     assert said("nothing", ["a"]) is None
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,6 +47,21 @@ def test_holes_are_told_from_64_mb_on_and_a_file_of_a_gigabyte_is_not_read_whole
     assert words(path) == "it consists of holes"
     os.truncate(path, (1 << 34) + 1)
     assert words(path) == "it has 17,179,869,185 bytes, more than any file of a run"
+
+
+@pytest.mark.parametrize(("blocks", "holes"), [(1_999, True), (2_000, False), (2_001, False), (200_000, False)])
+def test_a_file_of_which_the_disk_holds_a_hundredth_is_no_holes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: int, holes: bool
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    found = SimpleNamespace(st_mode=stat.S_IFREG | 0o644, st_size=2_000 * 512 * 100, st_blocks=blocks)
+    monkeypatch.setattr(os, "fstat", lambda _: found)
+    if holes:
+        assert words(path) == "it consists of holes"
+        return
+    with open_regular(path) as file:
+        assert file.read() == b"x"
 
 
 def test_what_is_no_file_is_told_and_not_waited_for(tmp_path: Path) -> None:
