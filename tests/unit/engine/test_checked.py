@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -210,23 +210,26 @@ class Left:
         return self._left.get(axis)
 
 
-def most_at_once(budget: Left, tasks: int, most: int) -> int:
-    """Return how many tasks of a section were under way at a time."""
-    under_way, peak, lock = [0], [0], threading.Lock()
-    meet = threading.Barrier(min(tasks, most))
+def most_at_once(budget: Left, tasks: int, most: int, *, awaited: int) -> int:
+    """Return how many tasks were under way at a time; each ends a moment after as many as awaited have been."""
+    lock, enough = threading.Lock(), threading.Event()
+    under_way, peak = 0, 0
 
     def task() -> int:
+        nonlocal under_way, peak
         with lock:
-            under_way[0] += 1
-            peak[0] = max(peak[0], under_way[0])
-        with suppress(threading.BrokenBarrierError):
-            meet.wait(0.05)
+            under_way += 1
+            peak = max(peak, under_way)
+            if peak >= awaited:
+                enough.set()
+        enough.wait(60.0)
+        time.sleep(0.01)  # for one more that should not be
         with lock:
-            under_way[0] -= 1
-        return peak[0]
+            under_way -= 1
+        return peak
 
     assert len(Sections(budget).run([task] * tasks, most=most)) == tasks  # type: ignore[arg-type]  # as much as is asked of it
-    return peak[0]
+    return peak
 
 
 @pytest.mark.parametrize(
@@ -242,7 +245,7 @@ def most_at_once(budget: Left, tasks: int, most: int) -> int:
 def test_tasks_run_side_by_side_while_caps_leave_twice_what_they_would_use(
     budget: Left, tasks: int, most: int, at_once: int
 ) -> None:
-    assert most_at_once(budget, tasks, most) == at_once
+    assert most_at_once(budget, tasks, most, awaited=at_once) == at_once
 
 
 def test_the_first_error_in_the_order_of_tasks_is_raised_and_a_spent_budget_ends_a_section() -> None:
