@@ -19,6 +19,8 @@ NOUN = r"(?:(?:the\s+)?(?:option|choice|answer|letter|number)\s+)?"
 OPEN, CLOSE = r"[\s*_(\[{\"'“\u2018`$]*", r"[)\]}\"'”\u2019*_`$]*"
 JOIN = r"[.:]?\s*(?:/|,?\s*(?:or|and|&)\s+|,\s*)"
 TAKEN_BACK = re.compile(r"\b(?:wait|actually|on second thought|correction|sorry|i mean)\b|^\W*(?:or|but)\b", re.IGNORECASE)  # fmt: skip
+LABELLED = re.compile(r"^\W*\w{1,2}[.)]\s+")
+"""A label at the beginning of a line, whose full stop ends no sentence."""
 NEGATION = re.compile(
     r"\b(?:not|never|cannot|neither|nor|rather than|instead of|except)\b|n['\u2019]t\b", re.IGNORECASE
 )
@@ -71,6 +73,8 @@ def _of_prose(reply: str, options: Sequence[Option]) -> str:
         return SEVERAL
     if first := _first_line(lines[0], options):
         return SEVERAL if TAKEN_BACK.search(" ".join([*sentences(lines[0])[1:], *lines[1:]])) else first
+    if _is_undecided(lines, options):
+        return SEVERAL
     text, last = _without_denied(reply, options), _without_denied(lines[-1], options)
     if found := _whole(last, options) or _one(_in_words(text, options)):
         return found
@@ -82,6 +86,14 @@ def _of_prose(reply: str, options: Sequence[Option]) -> str:
     )
 
 
+def _is_undecided(lines: Sequence[str], options: Sequence[Option]) -> bool:
+    """Tell whether a first line takes its label back ("A. Wait, B"), or a reply of one line goes on to another option ("A or C")."""
+    first = lines[0]
+    if LABELLED.match(first) and TAKEN_BACK.search(LABELLED.sub("", first)):
+        return True
+    return len(lines) == 1 and any(_opens(first, o.label) and _goes_on(first, o.label, options) for o in options)
+
+
 def _lists(text: str, options: Sequence[Option]) -> bool:
     """Tell whether a text is nothing but several labels."""
     words = re.findall(r"\w+", text)
@@ -90,8 +102,14 @@ def _lists(text: str, options: Sequence[Option]) -> bool:
 
 def _first_line(line: str, options: Sequence[Option]) -> str:
     """Return the option that a line is, or that its first sentence is, or whose label and text it begins with."""
-    begun = [o.label for o in options if f"{normalise(line)} ".startswith(f"{normalise(' '.join(o))} ")]
+    begun = [o.label for o in options if f"{normalise(_behind(line, o.label))} ".startswith(f"{normalise(o.text)} ")]
     return _whole(line, options) or _whole((sentences(line) or [""])[0], options) or _one(begun)
+
+
+def _behind(line: str, label: str) -> str:
+    """Return what stands behind the label that a line begins with; empty where it begins with none."""
+    begun = re.match(rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}(?!\w)", line, re.IGNORECASE)
+    return line[begun.end() :] if begun else ""
 
 
 def _opening_or_text(reply: str, text: str, options: Sequence[Option]) -> str:
@@ -126,12 +144,15 @@ def _opens(text: str, label: str) -> bool:
 
 
 def _goes_on(text: str, label: str, options: Sequence[Option]) -> bool:
-    """Tell whether another label stands beside the one that opens a text, as in "A or C"."""
-    others = "|".join(re.escape(o.label) for o in options if o.label != label)
-    beside = (
-        rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}{CLOSE}(?i:{JOIN})(?i:{NOUN})[(\[{{*]*(?:{others})(?![\w'])"
+    """Tell whether another label, or its text, stands beside the one that opens a text, as in "A or C" and "A and pine"."""
+    rest = [o for o in options if o.label != label]
+    labels, texts = (
+        ("|".join(re.escape(word) for word in words if word) for words in zip(*rest, strict=True)) if rest else ("", "")
     )
-    return bool(others) and re.match(beside, text) is not None
+    opened = rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}{CLOSE}"
+    beside = rf"{opened}(?i:{JOIN})(?i:{NOUN})[(\[{{*]*(?:{labels})(?![\w'])"
+    told = rf"{opened}\s+(?i:(?:or|and)\s+(?:{texts}))(?![\w'])"
+    return any(words and re.match(form, text) is not None for words, form in ((labels, beside), (texts, told)))
 
 
 def _contradicts(text: str, label: str, options: Sequence[Option]) -> bool:

@@ -96,7 +96,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=4,
+    version=5,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `Answer: ` and the label of one option.",
 )
