@@ -1,13 +1,14 @@
 """Groups of heavy tests: what needs large libraries, a browser, a model or a proof checker runs only where it is asked for.
 
 `TRACEBENCH_HEAVY=coq,torch pytest …` runs those groups, `TRACEBENCH_HEAVY=all` every group; `.ci/run` or `.ci/soak` has a
-step for each.
+step for each. The tests of all other groups are left out, and counted at the end: to skip thousands one by one takes processors, too.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 pytest_plugins = ["tests.home"]
+_left = pytest.StashKey[Counter[str]]()
 
 with suppress(ImportError):
     from hypothesis import settings
@@ -51,14 +53,46 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests of every group that was not asked for."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of every group that was not asked for."""
     wanted = {name.strip() for name in os.environ.get("TRACEBENCH_HEAVY", "").split(",")}
+    if "all" in wanted:
+        return
+    kept, left = [], []
     for item in items:
-        for mark in item.iter_markers("heavy"):
-            if "all" not in wanted and mark.args[0] not in wanted:
-                item.add_marker(
-                    pytest.mark.skip(
-                        reason=f"heavy group `{mark.args[0]}`: set TRACEBENCH_HEAVY={mark.args[0]} to run it"
-                    )
-                )
+        unwanted = next((mark.args[0] for mark in item.iter_markers("heavy") if mark.args[0] not in wanted), None)
+        if unwanted is None:
+            kept.append(item)
+        else:
+            left.append(item)
+            _left_out(config)[unwanted] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def _left_out(config: pytest.Config) -> Counter[str]:
+    return config.stash.setdefault(_left, Counter())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that started this one what was left out; a session is no failure where nothing else was to be run."""
+    left, told = _left_out(session.config), getattr(session.config, "workeroutput", None)
+    if told is not None:
+        told["left out"] = dict(left)
+    elif left and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker left out: each has collected the same."""
+    node.config.stash[_left] = Counter(getattr(node, "workeroutput", {}).get("left out", {})) | _left_out(node.config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name the groups that tests were left out of, and how many."""
+    if left := _left_out(config):
+        terminalreporter.section("heavy tests, left out")
+        for group, number in left.most_common():
+            terminalreporter.line(f"{number} of the group `{group}`: set TRACEBENCH_HEAVY={group} to run them")

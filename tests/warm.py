@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from tracebench_core.plugins import discover
 from tracebench_sandbox.forkserver.launch import ForkedProcess, ForkServer
+from tracebench_sandbox.forkserver.server import added_to_path
 
 ENTRY = "tracebench_engine.cli.__main__"
 AHEAD = (
@@ -17,14 +20,25 @@ AHEAD = (
     "tracebench_engine.cli.app",
     "tracebench_engine.builtin.template_main",
     "tracebench_gateway.server.__main__",
-    *(f"tracebench_engine.api.{name}" for name in ("running", "planning", "records", "analysis")),
+    *(f"tracebench_engine.api.{name}" for name in ("running", "planning", "records", "analysis", "configs")),
+    *(f"tracebench_engine.builtin.{name}" for name in ("internal", "trace_examples", "settings", "tasks.numeric")),
+    *(f"tracebench_engine.{name}" for name in ("builtin.parts", "checks.doctor", "run.local.diagnosis")),
+    "tests.warm",
 )
+ROOT = Path(__file__).parents[1]
+
+
+def prepare() -> None:
+    """Look for plugins before anything is forked, on the path that forks have: they look again where theirs is another."""
+    path, added = [*sys.path], added_to_path(os.environ)
+    sys.path[:] = [place for place in path if place not in added]
+    discover()
+    sys.path[:] = path
 
 
 @cache
 def _server(_process: int) -> ForkServer:
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return ForkServer.started(AHEAD, environ)
+    return ForkServer.started(AHEAD, os.environ | {"PYTHONPATH": str(ROOT)})  # its own; a fork has what its order says
 
 
 def trace_bench(

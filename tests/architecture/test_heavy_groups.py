@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from itertools import chain
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 ROOT = Path(__file__).parents[2]
 MARK = re.compile(r"mark\.heavy\(\"(\w+)\"")
@@ -63,3 +66,14 @@ def test_the_step_of_the_group_whole_goes_through_every_file_that_leaves_cells_t
     ]
 
     assert left == []
+
+
+@HEAVY
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_what_is_left_out_is_counted_by_group_and_is_no_failure(workers: tuple[str, ...]) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "TRACEBENCH_HEAVY"}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, "tests/chaos"]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"\d+ of the group `chaos`: set TRACEBENCH_HEAVY=chaos to run them", done.stdout), done.stdout

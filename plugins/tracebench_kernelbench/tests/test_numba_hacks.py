@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -16,9 +17,10 @@ from tracebench_kernelbench.options import Effort
 from tracebench_kernelbench.own import PROBLEMS
 from tracebench_sandbox import open_sandbox
 
-pytestmark = pytest.mark.heavy("kernels")
-
-pytest.importorskip("numba")
+pytestmark = [
+    pytest.mark.heavy("kernels"),
+    pytest.mark.skipif(find_spec("numba") is None, reason="Numba is not installed"),
+]
 EXERCISE = OwnExercise(PROBLEMS["row_sums"])
 EFFORT = Effort(trials=2, warm=3, least=8, most=8, budget_ms=0, call_seconds=2.0)
 LOOPS = """

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Container
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
-from typing import Literal
+from typing import Literal, NamedTuple
 
 GROUP = "tracebench"
 INDEX_GROUP = "tracebench.index"
@@ -44,10 +47,8 @@ def discover(enabled: Container[str] | None = None, *, preferred: Container[str]
     """
     core = core_version()
     found: dict[str, PluginRecord] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        if point.dist is None:
-            continue
-        record = PluginRecord(point.name, point.dist.name, point.dist.version, point)
+    for point, distribution, release, requires in _installed().plugins:
+        record = PluginRecord(point.name, distribution, release, point)
         if (other := found.get(point.name)) is not None:
             if other.distribution == record.distribution or other.distribution in preferred:
                 continue
@@ -60,7 +61,7 @@ def discover(enabled: Container[str] | None = None, *, preferred: Container[str]
                 continue
         if enabled is not None and point.name not in enabled:
             record.status, record.error = "disabled", "left out by TRACEBENCH_PLUGINS"
-        elif wanted := _core_mismatch(point.dist, core):
+        elif wanted := _core_mismatch(requires, core):
             record.status, record.error = "incompatible", f"needs {CORE}{wanted}, {core} is installed"
         found[point.name] = record
     return found
@@ -69,11 +70,53 @@ def discover(enabled: Container[str] | None = None, *, preferred: Container[str]
 def read_index() -> dict[str, list[str]]:
     """Return the plugins that announce each bare name."""
     index: dict[str, list[str]] = {}
-    for point in entry_points(group=INDEX_GROUP):
+    for point in _installed().announced:
         plugins = index.setdefault(point.name, [])
         if point.value not in plugins:
             plugins.append(point.value)
     return index
+
+
+class _Provided(NamedTuple):
+    """A plugin's entry point, and what the metadata of its distribution say: name, version, requirements."""
+
+    point: EntryPoint
+    distribution: str
+    version: str
+    requires: tuple[str, ...]
+
+
+class _Installed(NamedTuple):
+    plugins: tuple[_Provided, ...]
+    """In the order of names."""
+    announced: tuple[EntryPoint, ...]
+
+
+def _installed() -> _Installed:
+    """Return what installed distributions declare, read once: to open the metadata of a hundred takes tens of milliseconds.
+
+    It is read anew where the path is another, or something was added to a folder on it or removed from it, as installers do.
+    """
+    return _read(tuple((place, _changed(place)) for place in (place or os.getcwd() for place in sys.path)))  # noqa: PTH109 - a text
+
+
+def _changed(place: str) -> int:
+    try:
+        return os.stat(place).st_mtime_ns  # noqa: PTH116 - of every place, by every command
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _read(_path: tuple[tuple[str, int], ...]) -> _Installed:
+    every = entry_points()
+    provided = [_provided(point, point.dist) for point in every.select(group=GROUP) if point.dist is not None]
+    return _Installed(tuple(sorted(provided, key=lambda each: each.point.name)), tuple(every.select(group=INDEX_GROUP)))
+
+
+def _provided(point: EntryPoint, dist: Distribution) -> _Provided:
+    told = dist.metadata  # it is parsed each time
+    return _Provided(point, told["Name"], told["Version"], tuple(dist.requires or ()))
 
 
 def core_version() -> str:
@@ -84,9 +127,9 @@ def core_version() -> str:
         return "0"
 
 
-def _core_mismatch(dist: Distribution, core: str) -> str:
+def _core_mismatch(requires: tuple[str, ...], core: str) -> str:
     """Return which versions of the core a plugin wants, when the installed one is not among them."""
-    for line in dist.requires or ():
+    for line in requires:
         name = REQUIREMENT.match(line)
         if name is None or name["name"].lower().replace("_", "-").replace(".", "-") != CORE:
             continue

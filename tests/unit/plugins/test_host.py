@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -350,3 +352,18 @@ def test_of_two_distributions_with_one_plugin_the_preferred_one_is_taken(install
 
 def test_a_file_without_the_name_of_a_part_is_told_what_it_lacks() -> None:
     assert install_hint("./my_task.py") == "name a part of the file, as in ./my_task.py:task"
+
+
+def test_plugins_are_looked_for_again_where_one_was_added_or_removed(install_plugin: Any, tmp_path: Path) -> None:
+    install_plugin("good", GOOD)
+    first = discover()["good"]
+    time.sleep(0.05)  # a folder's time of change is as fine as the kernel's ticks
+    install_plugin("late", GOOD)
+    both = discover()
+    time.sleep(0.05)
+    shutil.rmtree(tmp_path / "site" / "fake_good-1.0.dist-info")
+    left = discover()
+
+    assert ("late" in both, "late" in left, "good" in left) == (True, True, False)
+    assert both["good"] == first
+    assert both["good"] is not first, "what becomes of a plugin is one host's"
