@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,9 +35,11 @@ def extract_answer(response, question):
 """
 
 
-@pytest.fixture(autouse=True)
-def _samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACEBENCH_HF_SOURCE", "sample")
+@pytest.fixture(autouse=True, scope="module")
+def _samples() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEBENCH_HF_SOURCE", "sample")
+        yield
 
 
 class Rules:
@@ -58,7 +62,7 @@ class Rules:
         return f"Is it {gold}? Or is it 1234567?" if known else "I do not know."
 
 
-def trained(tmp_path: Path, rules: Rules, *, trainer: str = "BestOfN", **options: Any) -> Path:
+def trained(tmp_path: Path, rules: Rules, *trainers: str, **options: Any) -> Path:
     with FakeOpenAI(reply=rules) as server:
         document = {
             "runs_dir": str(tmp_path / "runs"),
@@ -71,7 +75,10 @@ def trained(tmp_path: Path, rules: Rules, *, trainer: str = "BestOfN", **options
             },
             "budget": {"evaluations": 12},
             "tasks": [{"id": "hf:gsm8k", "eval_kwargs": SIZES | options}],
-            "trainers": [{"id": trainer, "optimizer": "Reflective"}, {"id": "NoOp"}],
+            "trainers": [
+                *({"id": each, "optimizer": "Reflective"} for each in trainers or ("BestOfN",)),
+                {"id": "NoOp"},
+            ],
         }
         (tmp_path / "try.json").write_text(json.dumps(document))
         return Path(run(load_config(tmp_path / "try.json")).run_dir)
@@ -98,18 +105,33 @@ def test_a_word_of_a_sentence_is_no_option(reply: str, held: str) -> None:
         assert content(reply, find_family("mcqa"), case) == (gold in held)
 
 
-@pytest.mark.parametrize("trainer", ["BestOfN", "OPRO", "SequentialRefine"])
-def test_a_prompt_that_only_teaches_has_no_gain_of_form(tmp_path: Path, trainer: str) -> None:
-    told = trained(tmp_path, Rules(knows=False, instructions="LEARN what you know."), trainer=trainer)
+def test_a_prompt_that_only_teaches_has_no_gain_of_form(tmp_path: Path) -> None:
+    trainers = ("BestOfN", "OPRO", "SequentialRefine")
+    told = trained(tmp_path, Rules(knows=False, instructions="LEARN what you know."), *trainers)
     found = [json.loads(path.read_text()) for path in told.glob("jobs/*/results.json")]
-    gains = [(r["gain"]["content"], r["gain"]["form"]) for r in found if r["trainer_id"] == trainer]
-    assert gains == [(1, 0), (1, 0)]
+    gains = {
+        name: [(r["gain"]["content"], r["gain"]["form"]) for r in found if r["trainer_id"] == name] for name in trainers
+    }
+    assert gains == {name: [(1, 0), (1, 0)] for name in trainers}
+
+
+@pytest.fixture(scope="module")
+def told_to(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Rules]]:
+    """Return what trains prompts that begin with a word, once for each word: the run, which is only read, and its model."""
+
+    @cache
+    def told(word: str) -> tuple[Path, Rules]:
+        rules = Rules(instructions=f"{word} what you know.")
+        return trained(tmp_path_factory.mktemp(word), rules), rules
+
+    return told
 
 
 @pytest.mark.parametrize("word", ["SAY", "LEARN"])
-def test_a_gain_is_split_by_what_the_first_prompt_already_got_out_of_the_model(tmp_path: Path, word: str) -> None:
-    rules = Rules(instructions=f"{word} what you know.")
-    told = trained(tmp_path, rules)
+def test_a_gain_is_split_by_what_the_first_prompt_already_got_out_of_the_model(
+    told_to: Callable[[str], tuple[Path, Rules]], word: str
+) -> None:
+    told, rules = told_to(word)
     found = [json.loads(path.read_text()) for path in sorted(told.glob("jobs/*/results.json"))]
     for result in (r for r in found if r["trainer_id"] == "BestOfN"):
         gain = result["gain"]
@@ -139,8 +161,8 @@ def test_where_it_is_not_measured_nothing_is_told(tmp_path: Path) -> None:
     assert {row["gain_content"] for row in board} == {""}
 
 
-def test_tables_report_and_picture_show_the_parts(tmp_path: Path) -> None:
-    told = trained(tmp_path, Rules(instructions="SAY it."))
+def test_tables_report_and_picture_show_the_parts(told_to: Callable[[str], tuple[Path, Rules]], tmp_path: Path) -> None:
+    told, _ = told_to("SAY")
     shown = trace_bench("compare", str(told), folder=tmp_path, environ=os.environ).stdout
     header, *lines = [line.split("\t") for line in shown.splitlines() if "\t" in line]
     row = dict(zip(header, next(line for line in lines if line[0].startswith("BestOfN")), strict=False))

@@ -79,7 +79,8 @@ def test_a_task_that_was_not_calibrated_here_is_refused(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    trace_bench("submit", "write", run(tmp_path, "bad"), "--to", "bad.zip", folder=tmp_path)
+    folder = run(tmp_path, "bad", trainers=["NoOp"], seeds=[1])
+    trace_bench("submit", "write", folder, "--to", "bad.zip", folder=tmp_path)
     assert [*submission.check(tmp_path / "bad.zip").refused] == ["calibration"]
 
 
@@ -102,16 +103,30 @@ def test_a_dropped_seed_is_refused(bundle: Path, tmp_path: Path) -> None:
     assert submission.check(changed(bundle, tmp_path / "x.zip", drop)).refused
 
 
-@pytest.mark.parametrize(
-    ("law", "change"),
-    [("budget", {"budget": {"evaluations": 40}}), ("protection", {"mode": "stub", "llm": {}})],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_run_that_breaks_a_law_is_refused(bundle: Path, tmp_path: Path, law: str, change: dict[str, Any]) -> None:
-    folder = run(tmp_path, "bad", **change)
-    done = trace_bench("submit", "write", folder, "--to", "bad.zip", folder=tmp_path)
+@pytest.fixture(scope="module")
+def lavish(bundle: Path) -> Path:
+    """Return the bundle of a run without a cap on calls, tokens or USD."""
+    folder = run(bundle.parent, "lavish", trainers=["NoOp"], budget={"evaluations": 40})
+    return written(folder, bundle.parent / "lavish.zip")
+
+
+@pytest.fixture(scope="module")
+def scripted(bundle: Path) -> Path:
+    """Return the bundle of a run that asked no model."""
+    folder = run(bundle.parent, "scripted", trainers=["NoOp"], mode="stub", llm={})
+    return written(folder, bundle.parent / "scripted.zip")
+
+
+def written(folder: Path, to: Path) -> Path:
+    done = trace_bench("submit", "write", folder, "--to", to, folder=to.parent)
     assert done.returncode == 0, done.stderr
-    told = trace_bench("submit", "check", "bad.zip", "--json", folder=tmp_path)
+    return to
+
+
+@pytest.mark.parametrize(("law", "broken"), [("budget", "lavish"), ("protection", "scripted")])
+def test_a_run_that_breaks_a_law_is_refused(law: str, broken: str, request: pytest.FixtureRequest) -> None:
+    path: Path = request.getfixturevalue(broken)
+    told = trace_bench("submit", "check", path, "--json", folder=path.parent)
     assert told.returncode == 1
     assert law in json.loads(told.stdout)["refused"]
 
@@ -136,7 +151,7 @@ def reference(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bench"
 
 
-def test_a_folder_of_bundles_is_gone_through(bundle: Path, reference: Path, tmp_path: Path) -> None:
+def test_a_folder_of_bundles_is_gone_through(bundle: Path, lavish: Path, reference: Path, tmp_path: Path) -> None:
     """One is accepted; a budget that was broken, a forged score and what is too good are refused, each by its law."""
 
     def forge(members: dict[str, bytes]) -> None:
@@ -146,10 +161,8 @@ def test_a_folder_of_bundles_is_gone_through(bundle: Path, reference: Path, tmp_
     sent = tmp_path / "sent"
     sent.mkdir()
     modest = next((bundle.parent / "modest").iterdir())
-    told = trace_bench("submit", "write", modest, "--to", sent / "modest.zip", folder=tmp_path)
-    assert told.returncode == 0, told.stderr
-    lavish = run(tmp_path, "lavish", trainers=["NoOp"], budget={"evaluations": 40})
-    assert trace_bench("submit", "write", lavish, "--to", sent / "lavish.zip", folder=tmp_path).returncode == 0
+    written(modest, sent / "modest.zip")
+    (sent / "lavish.zip").write_bytes(lavish.read_bytes())
     changed(sent / "modest.zip", sent / "forged.zip", forge)
     (sent / "great.zip").write_bytes(bundle.read_bytes())
     (sent / "notes.txt").write_text("is no bundle, and no ZIP")
