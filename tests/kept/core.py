@@ -343,7 +343,7 @@ def _set(spec: BaseModel) -> Any:
         shown = values()
         return (len(shown), shown[:4], shown[-1])
     if isinstance(spec, RunConfig):
-        return {"timeout": spec.timeout, **{name: getattr(spec, name) for name in spec.model_fields_set}}
+        return {"timeout": spec.timeout, **{name: getattr(spec, name) for name in sorted(spec.model_fields_set)}}
     return {
         name: getattr(spec, name)
         for name in type(spec).model_fields

@@ -18,7 +18,8 @@ SHORT = 80
 NOUN = r"(?:(?:the\s+)?(?:option|choice|answer|letter|number)\s+)?"
 OPEN, CLOSE = r"[\s*_(\[{\"'“\u2018`$]*", r"[)\]}\"'”\u2019*_`$]*"
 JOIN = r"[.:]?\s*(?:/|,?\s*(?:or|and|&)\s+|,\s*)"
-TAKEN_BACK = re.compile(r"\b(?:wait|actually|on second thought|correction|sorry|i mean)\b|^\W*(?:or|but)\b", re.IGNORECASE)  # fmt: skip
+WAIT = re.compile(r"\b(?:wait|actually|on second thought|correction|sorry|i mean)\b", re.IGNORECASE)
+TAKEN_BACK = re.compile(rf"{WAIT.pattern}|^\W*(?:or|but)\b", re.IGNORECASE)
 LABELLED = re.compile(r"^\W*\w{1,2}[.)]\s+")
 """A label at the beginning of a line, whose full stop ends no sentence."""
 NEGATION = re.compile(
@@ -89,7 +90,7 @@ def _of_prose(reply: str, options: Sequence[Option]) -> str:
 def _is_undecided(lines: Sequence[str], options: Sequence[Option]) -> bool:
     """Tell whether a first line takes its label back ("A. Wait, B"), or a reply of one line goes on to another option ("A or C")."""
     first = lines[0]
-    if LABELLED.match(first) and TAKEN_BACK.search(LABELLED.sub("", first)):
+    if LABELLED.match(first) and WAIT.search(first):
         return True
     return len(lines) == 1 and any(_opens(first, o.label) and _goes_on(first, o.label, options) for o in options)
 
