@@ -43,7 +43,8 @@ KEPT = "tests/architecture/test_kept.py"
 KEPT_TESTS = tuple(f"{KEPT}::test_what_is_kept_stays[{name}]" for name in ("declared", "tasks", "courses", "reading"))
 """The tests in it, any of which may take too long for a record."""
 DECLARED = (KEPT, "tests/architecture/test_public_face.py::test_no_public_name_goes_or_changes_unnoticed")
-"""Tests of what modules declare: no mark sees what they compare, so they are tried on each mutant of a line outside of functions."""
+"""Tests of what modules declare: no mark sees what they compare, so they are tried on each mutant of a line outside of functions.
+So are the files of unit tests that name its module: a test may read a table that no function reads."""
 MOST, SECONDS = 40, 5.0
 """Unit tests that a mutant is tried on first: of files that name its module, then the quickest, while they take no longer together."""
 LONG = 60.0
@@ -181,7 +182,7 @@ class Bench:
         later = [*in_turn([test for test in found if test not in first])]
         close = self._close.tests(mutant.module, source, mutant.line)
         files = {test.name for test in first}
-        static = DECLARED if runs_at_import(source, mutant.line) else self._unknown
+        static = (*DECLARED, *tests_of(mutant.module)) if runs_at_import(source, mutant.line) else self._unknown
         later = [*(Test(test, UNKNOWN) for test in static), *later]
         later += [Test(test, UNKNOWN) for test in close if test.partition("::")[0] not in files][:CLOSEST]
         known = self._outcomes.find(mutant)

@@ -21,6 +21,7 @@ from tracebench_hfqa.rows.folder import read_file
 from tracebench_hfqa.rows.opening import SAMPLES, open_rows, read_cases
 from tracebench_hfqa.rows.shapes import rows_of
 from tracebench_hfqa.rows.source import Settings
+from tracebench_hfqa.scripted.cases import dialogue_cases
 
 ENTRIES = {entry.id: entry for entry in shipped_entries()}
 
@@ -52,6 +53,45 @@ def test_gpqa_s_right_option_stands_at_every_letter_and_always_at_the_same() -> 
 def test_a_document_that_holds_no_rows_is_refused(document: object) -> None:
     with pytest.raises(RowError):
         rows_of(document)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [{"question": "q?", "question_id": "7", "answers": [{"a": 1}]}],
+        {"question": ["q?"], "question_id": ["7"], "answers": [{"answer": [{"a": 1}]}]},
+        {"question": ["q?"], "question_id": ["7"], "answers": [[{"a": 1}]]},
+    ],
+    ids=["the authors' list", "the hub's columns", "columns of answers"],
+)
+@pytest.mark.parametrize("in_columns", [True, False])
+def test_a_paper_is_read_in_each_form_in_which_it_is_given_away(asked: Any, in_columns: bool) -> None:
+    sections: Any = {"section_name": ["One", None], "paragraphs": [["a", "b"], None]}
+    if not in_columns:
+        sections = [{"section_name": "One", "paragraphs": ["a", "b"]}, {"section_name": None}]
+    told = rows_of({"title": "T", "abstract": "", "full_text": sections, "qas": asked})
+    assert told == [{"question": "q?", "question_id": "7", "answers": [{"a": 1}], "context": "T\n\nOne\na\nb\n\n\n"}]
+
+
+def test_a_dialogue_s_forms_hold_its_calls_and_what_is_said() -> None:
+    turns = [
+        {"calls": [{"tool": "find", "arguments": {"n": 1}}, {"tool": "book"}], "said": "Booked."},
+        {"said": "Bye."},
+    ]
+    cases = {case.name: case for case in dialogue_cases({"a": Case(question="q", gold=turns)}, "nothing", {})}
+    said = ("It is done. Booked.", "It is done. Bye.")
+    calls = ['{"tool": "find", "arguments": {"n": 1}}', '{"tool": "book", "arguments": {}}']
+    both = f"[{', '.join(calls)}]"
+    short = [call.replace('": ', '":').replace(', "', ',"') for call in calls]
+    assert {name: case.replies["a"] for name, case in cases.items()} == {  # type: ignore[index]
+        "gold": (both, *said),
+        "one by one": (*short, *said),
+        "fenced, with words": (f"I look into it.\n```json\n{both}\n```", *said),
+        "after a call that is refused": ('[{"tool": "no_such_tool", "arguments": {"x": 1}}]', both, *said),
+        "says that it is done": said,
+        "writes the dialogue down": json.dumps(turns),
+        "calls without end": both,
+    }
 
 
 def test_subtasks_that_are_configs_are_read_from_folders_of_their_name(tmp_path: Path) -> None:
