@@ -25,10 +25,10 @@ _FOR_GOOD = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL}
 
 
 def available() -> bool:
-    """Try it in a child: many hosts switch unprivileged user namespaces off. What may pass, as too little memory, is tried three times."""
+    """Try it in a child: many hosts switch unprivileged user namespaces off. What may pass, as too little memory, is tried for two seconds."""
     if AUDIT_ARCH is None:
         return False
-    for pause in (0.05, 0.2, 0):
+    for pause in (0.05, 0.2, 0.5, 1.25, 0):
         status = _try_in_child()
         if status == 0 or (os.WIFEXITED(status) and os.WEXITSTATUS(status) in _FOR_GOOD):
             return status == 0
