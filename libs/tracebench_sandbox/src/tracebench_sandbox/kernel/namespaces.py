@@ -25,7 +25,7 @@ _FOR_GOOD = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EINVAL}
 
 
 def available() -> bool:
-    """Try it in a child: many hosts switch unprivileged user namespaces off. What may pass, as too little memory, is tried for two seconds."""
+    """Try it in a child: many hosts switch user namespaces off. What may pass, as too little memory, is tried for two seconds."""
     if AUDIT_ARCH is None:
         return False
     for pause in (0.05, 0.2, 0.5, 1.25, 0):
