@@ -39,6 +39,8 @@ from tracebench_viewer.shown import LONGEST_TEXT, LONGEST_WORDS, MOST_LINES, beg
 PACKED = re.compile(r'<script type="application/octet-stream" id="packed">(.*?)</script>')
 BLOCK = re.compile(r"(<(?:h1|h2|table|tr|figure|dl|div|p|pre|section|script|select|nav|ul|li)\b)")
 LONG = 400
+CHARTED = '<script src="../../assets/vega.js"></script>'
+"""What a page asks for where it has charts; a comparison has them where altair is."""
 
 
 def _tabled(folder: Path) -> RunLayout:
@@ -195,7 +197,7 @@ def _published(folder: Path) -> Iterator[str]:
     }
     for name, page in pages.items():
         told = re.sub(r'<span id="comparison">.*?<h2>Config', "<h2>Config", page, flags=re.DOTALL)
-        told = told.replace('<script src="../../assets/vega.js"></script>', "")  # where altair is, a comparison has charts
+        told = told.replace(CHARTED, "")
         yield from (f"{name}: {line}" for line in _markup(told) if not line.startswith("data charts"))
 
 
