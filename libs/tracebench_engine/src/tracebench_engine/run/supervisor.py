@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 INTERVAL = 0.2
 """Seconds between two looks."""
 ASK_AFTER = 10.0
-"""Seconds after which a helper is asked for a sign of life."""
+"""Seconds after its last sign of life until a helper is asked for another; for the first it is asked at once."""
 HELD = 120.0
 """Seconds of silence after which it is taken for lost."""
 ENDING = 20.0
@@ -59,7 +59,7 @@ class Heartbeat:
         """Ask now and then, and listen; `INTERVAL` has passed since the last time."""
         self._silent += INTERVAL
         if self._knocked is None:
-            if self._silent >= ASK_AFTER:
+            if self._silent >= ASK_AFTER or not self._has_answered:
                 with suppress(OSError):  # it takes nobody any more
                     self._knocked = self._knock()
         elif _has_word(self._knocked):
