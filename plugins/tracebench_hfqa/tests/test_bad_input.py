@@ -20,7 +20,7 @@ import pytest
 from tests.whole import cells
 
 from tracebench_core.errors import ConfigError
-from tracebench_hfqa.declared import SHIPPED, read_entries
+from tracebench_hfqa.declared import SHIPPED, shipped_entries
 from tracebench_hfqa.families import find_family
 from tracebench_hfqa.families.family import Case, Family, within_reach
 from tracebench_hfqa.rows.folder import read_file
@@ -28,7 +28,7 @@ from tracebench_hfqa.rows.opening import Opened, open_rows, read_cases
 from tracebench_hfqa.rows.source import Settings
 
 SAMPLES = SHIPPED.parent / "samples"
-ENTRIES = {entry.id: entry for entry in read_entries(SHIPPED)}
+ENTRIES = {entry.id: entry for entry in shipped_entries()}
 
 
 def is_tried(name: str) -> bool:

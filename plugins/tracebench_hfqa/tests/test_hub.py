@@ -11,7 +11,7 @@ import pytest
 from tests.fake_hub import COMMIT, FakeHub
 
 from tracebench_core.errors import ConfigError
-from tracebench_hfqa.declared import SHIPPED, read_entries
+from tracebench_hfqa.declared import shipped_entries
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.rows.opening import Opened, open_rows
 from tracebench_hfqa.rows.source import Settings
@@ -19,7 +19,7 @@ from tracebench_hfqa.rows.source import Settings
 pytest.importorskip("datasets", reason='needs `pip install "tracebench-hfqa[datasets]"`')
 pytestmark = pytest.mark.heavy("datasets")
 
-GSM8K = next(entry for entry in read_entries(SHIPPED) if entry.id == "gsm8k")
+GSM8K = next(entry for entry in shipped_entries() if entry.id == "gsm8k")
 CARD = """---
 configs:
 - config_name: main

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracebench_core.errors import ConfigError, MissingRequirementError
-from tracebench_hfqa.declared import SHIPPED, read_entries
+from tracebench_hfqa.declared import shipped_entries
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.rows.opening import Opened, open_rows
 from tracebench_hfqa.rows.source import Settings, settings_of
 from tracebench_hfqa.rows.splits import content_hash, shares
 
-ENTRIES = {entry.id: entry for entry in read_entries(SHIPPED)}
+ENTRIES = {entry.id: entry for entry in shipped_entries()}
 SIZES: dict[Any, int] = {"train": 3, "validation": 2, "test": 2}
 
 

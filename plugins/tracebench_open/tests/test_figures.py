@@ -17,10 +17,14 @@ from tracebench_open.bench.alone.receipts import Receipt, WrongError
 from tracebench_open.bench.alone.what_if import followed
 from tracebench_open.submission import _cell as cell_of_submission
 
-stats = pytest.importorskip("scipy.stats", reason="SciPy is not installed")
+
+@pytest.fixture(scope="module")
+def stats() -> Any:
+    """Return the other library of these statistics."""
+    return pytest.importorskip("scipy.stats", reason="SciPy is not installed")
 
 
-def test_distributions_are_those_of_another_library() -> None:
+def test_distributions_are_those_of_another_library(stats: Any) -> None:
     from scipy import special
 
     for x, a, b in (
@@ -45,7 +49,7 @@ def test_distributions_are_those_of_another_library() -> None:
         assert sums.range_tail(width, groups) == pytest.approx(stats.studentized_range.sf(width, groups, 1e9), abs=1e-6)
 
 
-def test_a_mean_has_students_interval() -> None:
+def test_a_mean_has_students_interval(stats: Any) -> None:
     found = sums.mean_of([1.0, 2.0, 4.0])
     low, high = stats.t.interval(0.95, 2, loc=7 / 3, scale=stats.sem([1.0, 2.0, 4.0]))
     assert (found["estimate"], found["low"], found["high"]) == pytest.approx((7 / 3, low, high))
@@ -58,7 +62,7 @@ def test_a_mean_has_students_interval() -> None:
     assert sums.variance([1.0, 1.0 + 2e-9], 1.0) > 0 == sums.variance([1.0, 1.0 + 0.5e-9], 1.0)
 
 
-def test_differences_are_paired_and_pooled_over_tasks() -> None:
+def test_differences_are_paired_and_pooled_over_tasks(stats: Any) -> None:
     one, other = {"a": 3.0, "b": 5.0, "c": 4.0}, {"a": 1.0, "b": 2.0, "c": 4.5}
     found = sums.difference({"t": one}, {"t": other})
     told = stats.ttest_rel([*one.values()], [*other.values()])
@@ -86,7 +90,7 @@ def test_differences_are_paired_and_pooled_over_tasks() -> None:
     assert sums.difference({"t": pair}, {"t": {"a": 2.0 + 1e-12}})["estimate"] == 0.0
 
 
-def test_probabilities_are_adjusted_and_ranks_compared() -> None:
+def test_probabilities_are_adjusted_and_ranks_compared(stats: Any) -> None:
     assert sums.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert sums.holm([0.6, 0.7]) == [1.0, 1.0]
     assert sums.holm([]) == []

@@ -16,9 +16,12 @@ from tracebench_core.contracts import Context
 from tracebench_core.errors import PluginError
 from tracebench_core.specs import Example, Feedback, Parameter
 from tracebench_engine.builtin.tasks.simple import SimpleTask
+from tracebench_opto.bridge.frames import quick_frames
 from tracebench_opto.bridge.library import load
 from tracebench_opto.proposers import builders
-from tracebench_opto.tasks import greeting
+
+with quick_frames():
+    from tracebench_opto.tasks import greeting
 
 trace: Any = load("opto.trace")
 TEXT = "def shape(self, text):\n    return text.upper()"
