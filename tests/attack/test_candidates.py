@@ -46,7 +46,7 @@ def eventually(holds: Callable[[], bool], *, seconds: float = 30.0) -> bool:
     return True
 
 
-@pytest.mark.parametrize("hostile", one_in(3, CANDIDATES), ids=lambda hostile: hostile.name.replace(" ", "-"))
+@pytest.mark.parametrize("hostile", one_in(5, CANDIDATES), ids=lambda hostile: hostile.name.replace(" ", "-"))
 def test_hostile_candidate_is_contained(hostile, sandbox: LocalSandbox, tmp_path: Path) -> None:
     secret, outside = tmp_path / "key", tmp_path / "outside"
     secret.write_text("sk-secret")

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.specs import Limits
 from tracebench_sandbox import LocalSandbox, open_sandbox
@@ -40,6 +41,7 @@ def honest_work(sandbox: LocalSandbox) -> list[bytes]:
     return [struct.pack("=d", o.value[0]) + o.value[1].tobytes() + bytes([o.value[2]]) for o in outcomes]
 
 
+@HEAVY
 @needs_strong
 def test_honest_work_beside_attackers_comes_to_the_same_bits(tmp_path: Path) -> None:
     done = threading.Event()

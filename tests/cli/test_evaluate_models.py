@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.llm.scripted import chat
+from tests.whole import HEAVY, one_in
 
 from tracebench_engine.api.verdicts import verdict_at_end
 
@@ -156,6 +157,7 @@ def test_prompts_are_scored_with_errors_and_a_paired_interval_and_a_bad_file_cos
     assert adder.asked.total() == 2 * QUESTIONS
 
 
+@HEAVY
 def test_what_a_cut_off_evaluation_has_paid_for_is_not_asked_again(
     cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str]
 ) -> None:
@@ -176,10 +178,9 @@ def test_what_a_cut_off_evaluation_has_paid_for_is_not_asked_again(
 
 @pytest.mark.parametrize(
     "caps",
-    [
-        (["-o", "run_budget.llm_calls=50"], ["--max-calls", "90"]),
-        (["--max-usd", "0.05"], ["--max-usd", "1"]),
-    ],
+    one_in(
+        2, [(["-o", "run_budget.llm_calls=50"], ["--max-calls", "90"]), (["--max-usd", "0.05"], ["--max-usd", "1"])]
+    ),
 )
 def test_a_cap_that_is_reached_in_the_middle_is_never_passed_and_raising_it_asks_only_what_is_left(
     cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str], caps: tuple[list[str], list[str]]

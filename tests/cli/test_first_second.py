@@ -140,6 +140,7 @@ def follow_hint(tmp_path: Path, words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@HEAVY
 @pytest.mark.parametrize("most", [(64, 64), pytest.param((20, 1024), marks=HEAVY)])
 def test_a_run_that_may_open_few_files_runs(tmp_path: Path, most: tuple[int, int]) -> None:
     """Jobs, sandbox and gateway come by with 64; a lower limit that the user may lift is lifted."""

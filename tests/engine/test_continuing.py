@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_core.errors import RunDirError
 from tracebench_engine import api
@@ -165,7 +166,7 @@ def test_a_run_is_shared_when_its_config_says_so_whatever_the_umask(
     assert {name for name, mode in modes.items() if mode != file} == {"template.log"}  # what processes complain of
 
 
-@pytest.mark.parametrize("run_id", [None, "named"])
+@pytest.mark.parametrize("run_id", one_in(2, [None, "named"]))
 def test_a_private_run_stays_so_below_a_shared_folder_and_doctor_tells_of_others(
     tmp_path: Path, run_id: str | None
 ) -> None:

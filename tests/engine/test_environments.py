@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.crash.processes import bearers, tree
-from tests.whole import one_in
+from tests.whole import HEAVY, one_in
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs import ExecutorSetting
@@ -172,7 +172,7 @@ def test_what_a_killed_supervisor_left_is_reclaimed_by_the_next(diary: Path, tmp
     assert "reclaim tool" in diary.read_text().splitlines()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("how", one_in(2, [signal.SIGKILL, signal.SIGTERM]))
 def test_what_holds_environments_is_started_again_in_the_run_and_its_jobs_are_run_again(
     diary: Path, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -201,7 +201,8 @@ def test_what_holds_environments_is_started_again_in_the_run_and_its_jobs_are_ru
     assert not bearers(str(runs))
 
 
-@pytest.mark.parametrize("workers", one_in(2, [2, 1]))
+@HEAVY
+@pytest.mark.parametrize("workers", [2, 1])
 def test_one_that_ends_what_holds_it_fails_its_job_with_words_and_the_others_get_a_new_one(
     diary: Path, tmp_path: Path, workers: int
 ) -> None:
@@ -230,7 +231,10 @@ def test_a_folder_for_temporary_files_may_lie_deeper_than_a_socket_can(
     assert not folder.exists()
 
 
-def test_one_that_nobody_starts_again_is_waited_for_once_and_told(diary: Path, tmp_path: Path) -> None:
+def test_one_that_nobody_starts_again_is_waited_for_once_and_told(
+    diary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ABSENT_SECONDS", 2.0)
     process = client.EnvironmentProcess(
         ExecutorSetting(run_dir=str(tmp_path), environ=dict(os.environ), load=("house",))
     )
@@ -240,7 +244,7 @@ def test_one_that_nobody_starts_again_is_waited_for_once_and_told(diary: Path, t
     os.kill(process._process.pid, signal.SIGKILL)
     _wait_for(lambda: not process.is_alive())
 
-    for _ in range(40):  # 20 minutes if each of them waited
+    for _ in range(40):  # more than a minute if each of them waited
         with pytest.raises(NotMeasured, match="cannot be reached"):
             leases.lease("service", {})
     process.restart()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.whole import cells
 
 from tracebench_core.errors import RunDirError
 from tracebench_engine import api
@@ -90,11 +91,14 @@ main()
 
 @pytest.mark.parametrize(
     ("module", "name", "method"),
-    [
-        ("journal.journal", "Journal", "__init__"),
-        ("journal.journal", "Journal", "opened"),
-        ("journal.chain", "Chain", "closed"),
-    ],
+    cells(
+        [
+            ("journal.journal", "Journal", "__init__"),
+            ("journal.journal", "Journal", "opened"),
+            ("journal.chain", "Chain", "closed"),
+        ],
+        always=[("journal.journal", "Journal", "opened")],
+    ),
 )
 def test_a_run_whose_maker_was_killed_before_its_journal_began_has_one_from_then_on(
     tmp_path: Path, module: str, name: str, method: str

@@ -123,9 +123,9 @@ def test_one_answer_that_is_no_completion_costs_its_proposal_only(tmp_path: Path
     [
         ("401", 1, "auth: HTTP 401"),
         ("500", 5, "server: HTTP 500"),
-        ("html", 5, "malformed: the answer is no completion"),
+        pytest.param("html", 5, "malformed: the answer is no completion", marks=HEAVY),
         ("truncated", 5, "malformed: the answer is no completion"),
-        ("empty", 5, "malformed: the answer is no completion"),
+        pytest.param("empty", 5, "malformed: the answer is no completion", marks=HEAVY),
         ("hang", 5, "timeout: no answer within"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests import warm
+from tests.whole import HEAVY
 
 from tracebench_core.errors import ConfigError, RunDirError
 from tracebench_core.specs.events import LLMCall
@@ -220,6 +221,7 @@ def test_a_killed_job_goes_through_its_finished_calls_again_for_nothing(
     assert {line["reply_hash"] for line in again} <= {line["reply_hash"] for line in paid} - {""}
 
 
+@HEAVY
 def test_a_killed_runner_asks_again_only_what_was_under_way(tmp_path: Path, undisturbed: tuple[api.Run, int]) -> None:
     calm, calls = undisturbed
     runner: list[subprocess.Popen[bytes]] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_core.specs import ExampleResult, Feedback
 from tracebench_core.specs.events import EvaluationDone, JobStarted
@@ -85,7 +86,7 @@ def trainings(summary: api.RunSummary) -> int:
     return len((summary.run_dir / "trained").read_text().splitlines())
 
 
-@pytest.mark.parametrize("how", ["kill", "term", "segv", "hang", "exit", "quit", "stop"])
+@pytest.mark.parametrize("how", one_in(4, ["kill", "term", "segv", "hang", "exit", "quit", "stop"]))
 def test_a_scoring_that_comes_to_nothing_is_done_again(scored: Callable[..., api.RunSummary], how: str) -> None:
     summary = scored(how, 1)
     (result,) = api.load_run(summary.run_dir).results.values()
@@ -94,7 +95,7 @@ def test_a_scoring_that_comes_to_nothing_is_done_again(scored: Callable[..., api
     assert check_run(summary.run_dir) == []
 
 
-@pytest.mark.parametrize("how", ["kill", "exit"])
+@pytest.mark.parametrize("how", one_in(2, ["kill", "exit"]))
 def test_a_job_that_cannot_be_scored_says_so_and_resume_scores_it_alone(
     scored: Callable[..., api.RunSummary], how: str
 ) -> None:

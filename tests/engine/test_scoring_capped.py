@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.test_scoring_paid_once import LAB, TESTS, Counting, config
+from tests.whole import one_in
 
 from tracebench_core.errors import ConfigError
 from tracebench_core.specs import Budget
@@ -62,7 +63,7 @@ def answered(run_dir: Path) -> int:
     return sum(event.phase == "scoring" and event.status == "ok" for event in events if isinstance(event, LLMCall))
 
 
-@pytest.mark.parametrize("way", ["whole", "streamed"])
+@pytest.mark.parametrize("way", one_in(2, ["whole", "streamed"]))
 def test_scoring_has_a_cap_of_its_own_and_what_was_trained_is_scored_once_it_is_raised(
     tmp_path: Path, provider: Counting, way: str
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.llm.scripted import chat, chunks
+from tests.whole import cells
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
@@ -120,7 +121,8 @@ def tracebench_trainers():
 
 
 @pytest.mark.parametrize(
-    ("is_streamed", "dies_at"), [(False, "b of 1"), (True, "b of 1"), (False, "u of 1"), (True, "u of 1")]
+    ("is_streamed", "dies_at"),
+    cells([(False, "b of 1"), (True, "b of 1"), (False, "u of 1"), (True, "u of 1")], always=[(True, "b of 1")]),
 )
 def test_a_job_goes_on_with_a_model_that_was_served_again(
     install_plugin: Callable[..., None],

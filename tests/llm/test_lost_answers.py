@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.llm.conftest import Door, Open, say
+from tests.whole import one_in
 
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
@@ -164,7 +165,7 @@ def test_a_streamed_answer_that_is_asked_for_again_is_sent_again(open_door: Open
     assert len(calls(door)) == 2
 
 
-@pytest.mark.parametrize("pieces", [0, 1])
+@pytest.mark.parametrize("pieces", one_in(2, [0, 1]))
 def test_a_stream_that_its_caller_left_and_asks_for_again_is_one_call(open_door: Open, pieces: int) -> None:
     with FakeOpenAI(delay=0.5, pause=0.1) as server:
         door = open_door(mode="real", base_url=server.base_url, budget=Budget(llm_calls=1))

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.whole import cells, one_in
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs import Limits, Outcome
@@ -51,7 +52,7 @@ def _command(sandbox: LocalSandbox, entry: str, seconds: float, limits: Limits) 
     return sandbox.command(["sh", "-c", script], files={"program.py": PROGRAM}, limits=limits)
 
 
-WAYS = pytest.mark.parametrize("way", [_call, _session, _command])
+WAYS = pytest.mark.parametrize("way", one_in(3, [_call, _session, _command]))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +126,11 @@ def test_after_that_a_session_is_over(busy: LocalSandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "entry"), [(_call, "work"), (_session, "deaf"), (_command, "work"), (_command, "deaf")]
+    ("way", "entry"),
+    cells(
+        [(_call, "work"), (_session, "deaf"), (_command, "work"), (_command, "deaf")],
+        always=[(_session, "deaf"), (_command, "work")],
+    ),
 )
 def test_who_spins_is_told_so(sandbox: LocalSandbox, way: Way, entry: str) -> None:
     """Processes of a command that have too little each to be ended, and one that does not listen to the system's signal, are."""

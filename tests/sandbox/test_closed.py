@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.whole import one_in
 
 from tracebench_engine.door.held import APART
 from tracebench_sandbox.jail import NOT_STARTED, ONLY
@@ -105,7 +106,7 @@ def test_a_program_cannot_fill_the_hosts_side_with_threads(page: str) -> None:
         assert process.stdout.readline() == f"{len(BODY)}\n"
 
 
-@pytest.mark.parametrize("files", [64, 300])
+@pytest.mark.parametrize("files", one_in(2, [64, 300]))
 def test_where_few_files_may_be_open_connections_wait_and_the_relay_stays(page: str, files: int) -> None:
     """Two for each connection: the limit of many systems, 1024, is below that of all that are let in at once."""
     host, _, port = page.rpartition(":")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.simulation.__main__ import memory
 from tests.simulation.gateway import GatewayBench
+from tests.whole import cells
 
 from tracebench_gateway.cassette.undelivered import Undelivered
 from tracebench_gateway.server import flow
@@ -62,7 +63,8 @@ def no_places(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("take_back", "sign"), [(no_keys, "used"), (nothing_kept, "used"), (no_places, "answered otherwise")]
+    ("take_back", "sign"),
+    cells([(no_keys, "used"), (nothing_kept, "used"), (no_places, "answered otherwise")], always=[(no_keys, "used")]),
 )
 def test_a_defence_that_is_taken_back_is_missed(
     bench: GatewayBench, monkeypatch: pytest.MonkeyPatch, take_back: Callable[[Any], None], sign: str

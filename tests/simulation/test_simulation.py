@@ -18,7 +18,7 @@ from tests.simulation.schedule import Bench, Schedule
 from tracebench_core.specs import JobOrder
 from tracebench_engine.run.underway import MOST_BREAKS
 
-ALWAYS = 60
+ALWAYS = 30
 MOST = 600
 """Schedules within which a fault of old is found again."""
 FIRST = {

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from plugins.tracebench_autoresearch.tests.dials import WITH_UV, write
+from tests.whole import one_in
 
 from tracebench_autoresearch.sources.environment import environment_key, open_python
 from tracebench_autoresearch.sources.snapshot import Entry, Snapshot
@@ -47,7 +48,7 @@ def snapshot(**texts: str) -> Snapshot:
     return Snapshot("r", {name.replace("_", "."): Entry("100644", text.encode()) for name, text in texts.items()})
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "environment.yml"])
+@pytest.mark.parametrize("name", one_in(2, ["environment.yml", "requirements.txt"]))
 def test_an_environment_is_made_of_a_file_and_the_box_cannot_change_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

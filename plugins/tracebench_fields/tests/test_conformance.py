@@ -1,5 +1,7 @@
 """The plugin and its tasks keep every promise that the conformance kit knows."""
 
+from tests.whole import HEAVY
+
 from tracebench_testing import PluginConformance, SuiteConformance
 
 
@@ -7,5 +9,6 @@ class TestPlugin(PluginConformance):
     plugin = "fields"
 
 
+@HEAVY
 class TestSuite(SuiteConformance):
     plugin = "fields"

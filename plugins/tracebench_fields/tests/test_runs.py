@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.warm import trace_bench
-from tests.whole import cells
+from tests.whole import HEAVY, cells
 
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
@@ -106,6 +106,7 @@ def test_what_a_job_is_answered_does_not_depend_on_the_jobs_before_it(tmp_path: 
     assert best("among", "SequentialRefine", "BestOfN") == alone  # which asks the same first
 
 
+@HEAVY
 def test_a_run_that_is_repeated_ends_alike_though_its_calls_run_side_by_side(tmp_path: Path) -> None:
     config = {
         "mode": "real",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.warm import trace_bench
+from tests.whole import one_in
 
 from tracebench_engine.api import load_config, run
 from tracebench_hfqa.families import find_family
@@ -127,7 +128,7 @@ def told_to(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[P
     return told
 
 
-@pytest.mark.parametrize("word", ["SAY", "LEARN"])
+@pytest.mark.parametrize("word", one_in(2, ["SAY", "LEARN"]))
 def test_a_gain_is_split_by_what_the_first_prompt_already_got_out_of_the_model(
     told_to: Callable[[str], tuple[Path, Rules]], word: str
 ) -> None:

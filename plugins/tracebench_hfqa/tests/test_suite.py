@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_engine.api import evaluate_task, load_config, run
@@ -147,6 +148,7 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
     assert worth == {name: value for name, (_, value) in replies.items()}
 
 
+@HEAVY
 def test_a_right_program_is_right_beside_others_that_want_its_processor() -> None:
     from tracebench_core.specs import SandboxConfig
     from tracebench_engine.measure.sandbox import job_sandbox

@@ -48,6 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@HEAVY
 def test_an_untouched_page_passes_both(made: Path) -> None:
     done = alone(made, "--head", (made / "head").read_text())
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
@@ -156,9 +157,10 @@ FORGERIES: tuple[Forge, ...] = (
 )  # fmt: skip
 
 
+@HEAVY
 @pytest.mark.parametrize(
     "forge",
-    [pytest.param(f, marks=() if n < 3 else (HEAVY,)) for n, f in enumerate(FORGERIES)],
+    FORGERIES,
     ids=lambda f: f.__name__,
 )
 def test_both_find_a_forgery(made: Path, tmp_path: Path, forge: Forge) -> None:
@@ -172,6 +174,7 @@ def test_both_find_a_forgery(made: Path, tmp_path: Path, forge: Forge) -> None:
     assert "Traceback" not in told.stderr
 
 
+@HEAVY
 def test_what_agrees_with_itself_is_found_by_what_somebody_kept(made: Path, tmp_path: Path) -> None:
     folder = copied(made, tmp_path)
     bench = json.loads((folder / "page/bench.json").read_text())
@@ -185,6 +188,7 @@ def test_what_agrees_with_itself_is_found_by_what_somebody_kept(made: Path, tmp_
     assert ours(folder, root=root)
 
 
+@HEAVY
 def test_the_sliders_go_from_the_initial_candidate_to_the_page_and_pay_what_was_paid(made: Path) -> None:
     bench, found, _ = receipts.read(made / "page")
     data = json.loads(re.findall(r'type="application/json">(.*)</script>', (made / "page/what-if.html").read_text())[0])
@@ -209,6 +213,7 @@ def test_the_sliders_go_from_the_initial_candidate_to_the_page_and_pay_what_was_
                 assert sum(known) / len(known) == pytest.approx(one["estimate"])
 
 
+@HEAVY
 def test_a_run_that_was_never_promised_has_no_page(made: Path, tmp_path: Path) -> None:
     done = trace_bench("open-bench", "run", *TINY, "--keep", "nowhere", folder=tmp_path)
     assert (done.returncode, "promise" in done.stderr) == (2, True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.whole import HEAVY
+from tests.whole import HEAVY, one_in
 
 from tracebench_core.errors import UsageError
 from tracebench_open.operator.allowance import Allowance
@@ -110,6 +110,7 @@ def test_from_a_question_to_a_verdict(tmp_path: Path, model: FakeOpenAI) -> None
     session(tmp_path, model, speak)
 
 
+@HEAVY
 def test_nothing_is_spent_beyond_the_cap(tmp_path: Path, model: FakeOpenAI) -> None:
     """Whatever is asked for: more than there is, twice at once, other prices, other models, files, programs, a second start."""
     cap = 0.3
@@ -181,7 +182,7 @@ def until(holds: Callable[[], bool], *, seconds: float) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("killed", [True, False], ids=["killed", "left in peace"])
+@pytest.mark.parametrize("killed", one_in(2, [True, False]), ids=["killed", "left in peace"])
 def test_a_run_ends_with_a_server_that_was_killed(tmp_path: Path, model: FakeOpenAI, *, killed: bool) -> None:
     """Nothing goes on, what was spent is known, and the next start tells; a server that is left in peace leaves its run to go on."""
     cap, share = 10.0, 6.0

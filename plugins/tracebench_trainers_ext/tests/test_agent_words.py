@@ -14,7 +14,7 @@ from plugins.tracebench_trainers_ext.tests.coder import STAGES, Coder
 from plugins.tracebench_trainers_ext.tests.scripted import KEY, improve, run, said
 from pydantic import ValidationError
 from tests.warm import trace_bench
-from tests.whole import HEAVY
+from tests.whole import HEAVY, one_in
 
 from tracebench_autoresearch.trainer.settings import AutoresearchSettings
 from tracebench_core.errors import MissingRequirementError, UsageError
@@ -69,7 +69,7 @@ def test_an_agent_that_asks_for_nothing_is_told_of_and_ended(tmp_path: Path) -> 
     assert result.time_seconds < 60
 
 
-@pytest.mark.parametrize("view", ["plain", "json"])
+@pytest.mark.parametrize("view", one_in(2, ["plain", "json"]))
 def test_a_silence_is_said_by_the_views_that_write_lines(tmp_path: Path, view: str) -> None:
     """It is said once, and before the job's end; what a job does else is not worth a line."""
     trainer = {"id": "Agent", "params": {"argv": ["sleep", "600"], "silence": 3.0}}

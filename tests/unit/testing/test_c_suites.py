@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_testing.checks.calibration_checks import TIMED_SLACK, believed
 from tracebench_testing.checks.plugin import ask_process
@@ -147,7 +148,7 @@ def tried(task: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    "task", [pytest.param(name, marks=() if name == "loaded" else pytest.mark.heavy("kits")) for name in FALLS]
+    "task", [pytest.param(name, marks=HEAVY if name == "loaded" else pytest.mark.heavy("kits")) for name in FALLS]
 )
 def test_a_suite_that_times_badly_falls(site: Path, task: str) -> None:
     told, fell = tried(task)

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.errors import PluginError, UsageError
 from tracebench_core.plugins.catalog import Catalog
@@ -187,7 +188,7 @@ def test_keywords_reach_the_foreign_constructor(bench: Path, evaluate: Evaluate)
             "rule of the evaluator: `used[place]` in `evaluate_program`",
         ),
         ("def choose(numbers, used):\n    return 99\n", "error", "IndexError"),
-        ("def choose(numbers, used):\n    raise ValueError('mine')\n", "error", "mine"),
+        pytest.param("def choose(numbers, used):\n    raise ValueError('mine')\n", "error", "mine", marks=HEAVY),
         ("def choose(numbers, used):\n    while True: pass\n", "timeout", "time"),
         ("def other(numbers, used):\n    return 0\n", "invalid", "choose"),
         ("def choose(numbers, used):\n    import os; os._exit(0)\n", "error", ""),

@@ -94,7 +94,8 @@ def test_the_data_set_arrives_without_its_code(hub: str, tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("mood", "words"), [("hangs", "not done after 4 seconds"), ("refuses", "could not be downloaded")]
+    ("mood", "words"),
+    [pytest.param("hangs", "not done after 4 seconds", marks=HEAVY), ("refuses", "could not be downloaded")],
 )
 def test_a_hub_that_does_not_answer_is_one_clear_error(
     hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mood: str, words: str

@@ -53,6 +53,7 @@ def test_the_layout_of_0_1_3_9(tmp_path: Path) -> None:
     }
 
 
+@HEAVY
 def test_the_layout_of_0_2_0_alpha(tmp_path: Path) -> None:
     folder = layouts.plant(tmp_path, layouts.V020_ALPHA)
     found = verdicts(discover(opto=folder, cache=tmp_path / "cache", excluded=["GEPAAlgorithmBase"]))
