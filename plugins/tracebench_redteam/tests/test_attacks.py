@@ -116,6 +116,7 @@ def test_a_command_gains_where_nothing_holds_it() -> None:
 
 
 @needs_namespaces
+@pytest.mark.timeout(600)
 @pytest.mark.heavy("redteam")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_gains_where_the_one_defence_that_it_is_aimed_at_is_off(kind: str) -> None:
