@@ -59,7 +59,7 @@ def test_a_step_of_ci_or_of_the_soak_goes_through_every_file_of_each_group(
 
 
 def test_the_step_of_the_group_whole_goes_through_every_file_that_leaves_cells_to_it() -> None:
-    (named,) = re.findall(r"TRACEBENCH_HEAVY=whole tests \S+ -n 2 -m heavy -r f (.+)", (ROOT / ".ci/run").read_text())
+    (named,) = re.findall(r"TRACEBENCH_HEAVY=whole tests \S+ -n \d -m heavy -r f (.+)", (ROOT / ".ci/run").read_text())
     folders = [ROOT / name for name in named.split()]
     left = [
         file for file in FILES if "from tests.whole import" in file.read_text() and not {*folders} & {*file.parents}
