@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.engine.test_set_back import needs_kernel
-from tests.whole import HEAVY, one_in
+from tests.whole import HEAVY
 
 ROOT = Path(__file__).parents[2]
 HIDE = [sys.executable, str(ROOT / "tests" / "sandbox" / "hide.py")]
@@ -89,7 +89,8 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @needs_kernel
-@pytest.mark.parametrize("limit", one_in(2, ["", "1000000"]), ids=["the switch", "limited processor time"])
+@HEAVY
+@pytest.mark.parametrize("limit", ["", "1000000"], ids=["the switch", "limited processor time"])
 def test_jobs_that_are_forked_come_to_the_same(tmp_path: Path, usual: dict[str, Any], limit: str) -> None:
     why, run_dir, told = run(tmp_path, limit=limit, **({} if limit else {"TRACEBENCH_SET_BACK": "0"}))
 

@@ -17,7 +17,7 @@ from tracebench_gateway.cassette.undelivered import Undelivered
 from tracebench_gateway.server import flow
 from tracebench_gateway.server.metering.accounts import Account
 
-ALWAYS = 60
+ALWAYS = 30
 MOST = 300
 """Schedules within which a fault of old is found again."""
 

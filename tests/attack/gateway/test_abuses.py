@@ -88,7 +88,7 @@ REQUESTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2 * settings.default.max_examples, suppress_health_check=list(HealthCheck))
 @given(request=REQUESTS, path=st.sampled_from(PATHS))
 def test_no_request_is_an_error_of_ours(line: Line, request: dict[str, Any], path: str) -> None:
     status, _ = line.send(json.dumps(request).encode(), path=path)

@@ -67,20 +67,20 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(VALUES)
 def test_plain_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
     assert same(trip(value), value)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(st.binary(max_size=60), st.binary(max_size=20))
 def test_no_bytes_raise_anything_but_a_codec_error(text: bytes, blocks: bytes) -> None:
     with suppress(CodecError):
         Decoder(plain=True).unpack(text, memoryview(blocks))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     st.sampled_from(
         ["tuple", "set", "frozenset", "dict", "int", "complex", "bytes", "array", "scalar", "objects", "?"]

@@ -32,7 +32,7 @@ def trip(value: Any, *, plain: bool = True) -> Any:
     return back
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(VALUES)
 def test_plain_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
     assert same(trip(value), value)
@@ -99,7 +99,7 @@ def test_a_list_that_holds_itself_is_refused() -> None:
         Packer(CAP).answer(0, holds_itself())
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(st.lists(st.one_of(st.sampled_from([bytes([tag]) for tag in TAGS]), st.binary(max_size=12)), max_size=12))
 def test_no_bytes_raise_anything_but_a_codec_error(parts: list[bytes]) -> None:
     with suppress(CodecError):
@@ -111,7 +111,7 @@ HONEST = Packer(CAP).answer(
 )
 
 
-@settings(deadline=None, max_examples=1500)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(st.integers(0, len(HONEST) - HEADER.size - 1), st.binary(min_size=1, max_size=4), st.integers(0, 40))
 def test_no_change_of_an_honest_answer_raises_anything_but_a_codec_error(at: int, put: bytes, cut: int) -> None:
     body = bytearray(body_of(HONEST))
