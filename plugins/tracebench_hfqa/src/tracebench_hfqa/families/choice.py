@@ -15,8 +15,11 @@ from tracebench_hfqa.families.text import normalise
 
 SHORT = 80
 """Longest unmarked last line, in characters, in which a bare letter is a label."""
-NOUN = r"(?:(?:the\s+)?(?:option|choice|answer|letter|number)\s+)?"
+NAMED = r"(?:the\s+)?(?:option|choice|answer|letter|number)\s+"
+NOUN = rf"(?:{NAMED})?"
 OPEN, CLOSE = r"[\s*_(\[{\"'“\u2018`$]*", r"[)\]}\"'”\u2019*_`$]*"
+OPENED = rf"^{OPEN}(?:(?i:{NAMED})[(\[{{*]*)?"
+"""What a text may begin with before a label. A run of brackets and stars falls to one part of it: two would try every way to share it."""
 JOIN = r"[.:]?\s*(?:/|,?\s*(?:or|and|&)\s+|,\s*)"
 WAIT = re.compile(r"\b(?:wait|actually|on second thought|correction|sorry|i mean)\b", re.IGNORECASE)
 TAKEN_BACK = re.compile(rf"{WAIT.pattern}|^\W*(?:or|but)\b", re.IGNORECASE)
@@ -109,7 +112,7 @@ def _first_line(line: str, options: Sequence[Option]) -> str:
 
 def _behind(line: str, label: str) -> str:
     """Return what stands behind the label that a line begins with; empty where it begins with none."""
-    begun = re.match(rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}(?!\w)", line, re.IGNORECASE)
+    begun = re.match(rf"{OPENED}{re.escape(label)}(?!\w)", line, re.IGNORECASE)
     return line[begun.end() :] if begun else ""
 
 
@@ -141,7 +144,7 @@ def _opens(text: str, label: str) -> bool:
         rf"(?=[)\]}}\"”*_`$,;:!]|['\u2019](?!\w)|\.(?!\d)|\s*[-—\u2013]|\s*$"
         rf"|\s+\(|\s+(?:because|since|is|as|or|and)\b{further})"
     )
-    return re.match(rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{exact}{after}", text) is not None
+    return re.match(rf"{OPENED}{exact}{after}", text) is not None
 
 
 def _goes_on(text: str, label: str, options: Sequence[Option]) -> bool:
@@ -150,7 +153,7 @@ def _goes_on(text: str, label: str, options: Sequence[Option]) -> bool:
     labels, texts = (
         ("|".join(re.escape(word) for word in words if word) for words in zip(*rest, strict=True)) if rest else ("", "")
     )
-    opened = rf"^{OPEN}(?i:{NOUN})[(\[{{*]*{re.escape(label)}{CLOSE}"
+    opened = rf"{OPENED}{re.escape(label)}{CLOSE}"
     beside = rf"{opened}(?i:{JOIN})(?i:{NOUN})[(\[{{*]*(?:{labels})(?![\w'])"
     told = rf"{opened}\s+(?i:(?:or|and)\s+(?:{texts}))(?![\w'])"
     return any(words and re.match(form, text) is not None for words, form in ((labels, beside), (texts, told)))
@@ -180,7 +183,7 @@ def _in_words(text: str, options: Sequence[Option]) -> list[str]:
     """Return the labels that a text chooses in words: "B is correct", "I choose (B)"."""
     found = []
     for label, _ in options:
-        exact = rf"[(\[\"'*]*{re.escape(label)}[)\]\"'*]*"
+        exact = rf"[(\[\"'*]{{0,8}}{re.escape(label)}[)\]\"'*]*"  # of a long run of stars each would begin anew
         best = r"(?i:the\s+|most\s+|also\s+)*(?i:correct|right|best|answer|likely|appropriate|true)\b"
         forms = (
             rf"(?<![\w'])(?i:{NOUN}){exact}(?:\s+\([^()]*\))?\s+(?i:is|would be)\s+{best}",
