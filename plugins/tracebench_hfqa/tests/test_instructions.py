@@ -38,7 +38,7 @@ TABLE: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
      ["Part 1 a Part 2 b", "Part 1Part 2"], ["Part 1 a", "Part a Part b"]),
     ("detectable_format:json_format", {}, ['{"a": 1}', '```json\n{"a": 1}\n```', "```\n[1]```", " 1 "], ["{a: 1}", "``json 1",
     "[" * 100_000]),
-    ("detectable_format:title", {}, ["<<a>>", "x <<<a>>"], ["<a>", "<<>>", "<< >>", "<<a\n>>"]),
+    ("detectable_format:title", {}, ["<<a>>", "x <<<a>>", "<<>>\n<<b>> c"], ["<a>", "<<>>", "<< >>", "<<a\n>>", ">> a <<"]),
     ("combination:two_responses", {}, ["a******b", "a ****** b ******", "******a******b"],
      ["a", "a******a", "a ****** a", "a******b******c", "a************b"]),
     ("combination:repeat_prompt", {"prompt_to_repeat": " Say so "}, ["say so, yes", " SAY SO"], ["I say so", "say s"]),

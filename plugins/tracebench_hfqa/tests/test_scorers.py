@@ -14,6 +14,7 @@ from tracebench_hfqa.families import NAMES, find_family
 from tracebench_hfqa.families.choice import SHORT, chosen
 from tracebench_hfqa.families.drop import measure
 from tracebench_hfqa.families.family import Case, Family, Option, within_reach
+from tracebench_hfqa.families.instructions import CHECKS
 
 ABCD = tuple(
     Option(label, text) for label, text in zip("ABCD", ("oak", "a pine tree", "elm", "ash and birch"), strict=True)
@@ -31,6 +32,10 @@ TABLE: list[tuple[str, Any, tuple[Option, ...], str, float]] = [
     ("gsm8k", "12", (), r"The answer is $\boxed{12}$", 1),
     ("gsm8k", "12", (), "Answer: 12 apples in 3 crates", 1),
     ("gsm8k", "12", (), "3 + 9 = 12", 1),
+    ("gsm8k", "3", (), "#### 3 * 100", 0),
+    ("gsm8k", "4", (), "She sold 4 x 1000 apples.", 0),
+    ("gsm8k", "400", (), "4 x 100 = 400", 1),
+    ("gsm8k", "300000", (), "#### 3.0 x 10**5", 1),
     ("gsm8k", "-4", (), "#### −4", 1),  # noqa: RUF001 - a typographic minus
     ("gsm8k", "0.5", (), "#### 1/2", 1),
     ("gsm8k", "12", (), "#### 12\n\nQuestion: another?\n#### 99", 1),
@@ -117,6 +122,17 @@ TABLE: list[tuple[str, Any, tuple[Option, ...], str, float]] = [
     ("mcqa", "A", ABCD, "A. Wait, B is better", 0),
     ("mcqa", "A", ABCD, "A. Oak keeps its leaves longest", 1),
     ("mcqa", "A", ABCD, "oak or a pine tree", 0),
+    ("mcqa", "A", ABCD, "A or possibly B", 0),
+    ("mcqa", "A", ABCD, "A, or maybe B", 0),
+    ("mcqa", "A", ABCD, "A, maybe C", 0),
+    ("mcqa", "A", ABCD, "A or the pine tree", 0),
+    ("mcqa", "A", ABCD, "A as well as B", 0),
+    ("mcqa", "A", ABCD, "A since B is too soft.", 1),
+    ("mcqa", "B", ABCD, "A since B is too soft.", 0),
+    ("mcqa", "A", ABCD, "A is better than B", 1),
+    ("mcqa", "A", ABCD, "Option A is more likely than option B.", 1),
+    ("mcqa", "A", ABCD, "A is no better than B", 0),
+    ("mcqa", "C", ABCD, "C is tempting, but B.", 0),
     ("mcqa", "A", ABCD, "A oak", 1),
     ("mcqa", "A", ABCD, "(A) Oak, as it is hard", 1),
     ("mcqa", "A", ABCD, "A and a pine tree", 0),
@@ -213,7 +229,10 @@ READ = sorted((set(NAMES) - UNREAD) | {"small:f1", "small:word", "small:list"})
 
 
 def find_case(name: str, gold: Any) -> tuple[Family, Case]:
-    """Return a family with a question of it whose answer is given."""
+    """Return a family with a question of it whose answer is given; of an instruction, the family of all of them."""
+    if name in CHECKS:
+        told = {"instructions": [name], "settings": [ASKED]}
+        return find_family("ifeval"), Case(question="Which?", gold="", extra=told)
     family, _, way = name.partition(":")
     options = ABCD if family == "mcqa" else ()
     return find_family(family), Case(
@@ -238,24 +257,50 @@ def test_any_reply_gets_a_score_between_zero_and_one(name: str, reply: str, data
     assert all(0 <= value <= 1 for value in verdict.metrics.values())
 
 
+LOOKED_FOR: dict[str, Any] = {
+    "gsm8k": "7", "mcqa": "A", "strategy_qa": True, "bbeh": "word", "drop": [["word"]], "qasper": [["word", "extractive"]], "math": "7",
+    "simpleqa": "word",
+}  # fmt: skip
 PIECES = ("word ", "(A) ", "7, ", "\\boxed{", "**", "Answer: ", "Yes. ", "```\n", "1.", "; x")
 
 
 @pytest.mark.parametrize("name", one_in(3, READ))
 @pytest.mark.parametrize("piece", cells(zip(PIECES, strict=True), always=[("7, ",), ("\\boxed{",), ("```\n",)]))
 def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
-    gold = {
-        "gsm8k": "7",
-        "mcqa": "A",
-        "strategy_qa": True,
-        "bbeh": "word",
-        "drop": [["word"]],
-        "qasper": [["word", "extractive"]],
-        "math": "7",
-        "simpleqa": "word",
-    }
-    family, case = find_case(name, gold.get(name, ["word"]))
+    family, case = find_case(name, LOOKED_FOR.get(name, ["word"]))
     assert family.score(within_reach(piece * (1_000_000 // len(piece))), case).score <= 1
+
+
+SENTENCES, PLACEHOLDERS = "length_constraints:number_sentences", "detectable_content:number_placeholders"
+BULLETS, TITLE = "detectable_format:number_bullet_lists", "detectable_format:title"
+POSTSCRIPT = "detectable_content:postscript"
+HOPELESS = [("hfqa", "x (", "a ", "b"), ("hfqa", "the answer to", " ", "x"), ("gsm8k", "Answer: 7", " ", "y 8")]
+LONG = [
+    ("hfqa", "x ", "(the ", ""), ("hfqa", "x", " ", "x"), ("hfqa", "", "A. ", ""), ("gsm8k", "", "####", ""), ("gsm8k", "", "7", ""),
+    ("gsm8k", "7 8 ", "is ", ""), ("gsm8k", "x", " ", "x 7"), ("mcqa", "x", "\n", "y (A) y z w v u"), ("mcqa", "A", " ", "(x"),
+    ("drop", "x", " ", "x"), ("strategy_qa", "x", "\n", "x"), ("math", "1\\text{", " ", "x"), (SENTENCES, "", "A. ", "x"),
+    (SENTENCES, "", ".", "x"), (PLACEHOLDERS, "", "[", ""), (POSTSCRIPT, "x", " ", "x"), (BULLETS, "x", "\n", "x"), (TITLE, "", "<", ""),
+]  # fmt: skip
+"""Replies that patterns can try to read in ways whose number grows with the square of their length, of `HOPELESS` faster."""
+ASKED = {
+    "num_sentences": 3,
+    "relation": "at least",
+    "num_placeholders": 3,
+    "postscript_marker": "P.S.",
+    "num_bullets": 3,
+}
+RUNS = [*((40_000, *one) for one in HOPELESS), *((400_000, *one) for one in LONG)]
+
+
+@pytest.mark.parametrize(
+    ("length", "name", "before", "piece", "behind"), cells(RUNS, always=[*RUNS[: len(HOPELESS)], *RUNS[-5:]])
+)
+def test_a_long_run_within_a_reply_takes_a_time_that_grows_with_its_length(
+    length: int, name: str, before: str, piece: str, behind: str
+) -> None:
+    """It is longer than what of a reply is read: where the time grew with its square the test would end by its timeout."""
+    family, case = find_case(name, LOOKED_FOR.get(name, ["word"]))
+    assert family.score(before + piece * (length // len(piece)) + behind, case).score <= 1
 
 
 @pytest.mark.parametrize("before", ["I have thought about it.\n", "It is (A) or (C), I thought.\n"])

@@ -34,7 +34,7 @@ def test_a_list_must_be_a_numbered_list_and_nothing_else() -> None:
     case = FAMILY.read({"question": "Name two.", "answer": "1. a\n2. b", "scored": "list"}, Fields())
     worth = {
         "1. x\n2. y": 1.0, "1) x\n\n2) y\n": 1.0, "Here:\n1. x\n2. y": 0.0, "1. x\n2. y\n3. z": 0.0, "2. x\n1. y": 0.0,
-        "x, y": 0.0, "1. x": 0.0, "1.\n2.": 0.0,
+        "x, y": 0.0, "1. x": 0.0, "1.\n2.": 0.0, f"1. x\n{'2' * 5000}. y": 0.0,
     }  # fmt: skip
     assert {reply: FAMILY.score(reply, case).score for reply in worth} == worth
 

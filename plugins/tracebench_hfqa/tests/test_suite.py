@@ -84,7 +84,7 @@ def test_a_job_records_the_hash_of_its_rows_and_says_that_they_are_samples(tmp_p
     done = run(config(tmp_path, None, tasks=[task], trainers=[{"id": "NoOp"}]))
     (result,) = results(Path(done.run_dir))
     assert result["status"] == "ok"
-    assert result["versions"]["task"]["comparability"] == 1004
+    assert result["versions"]["task"]["comparability"] == 1005
     told = [
         e["data"]
         for path in Path(done.run_dir).glob("jobs/*/events.jsonl")

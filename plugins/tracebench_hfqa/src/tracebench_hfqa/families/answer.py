@@ -21,7 +21,7 @@ THOUGHT = re.compile(r"</(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 
 _OWN = r"(?:the|my|our)[ \t]+"
 _KIND = r"(?:(?:final|correct|best|right)[ \t]+){0,2}(?:answer|option|choice)"
-_TO = r"(?:[ \t]+(?:to|for|of)[ \t]+[^.\n:=]{1,80}?)?"
+_TO = r"(?:[ \t]+(?:to|for|of)[ \t]++[^.\n:=]{1,80}?)?"
 _COLON = r"[*_]*[ \t]*(?::|=(?!=)|→|->)(?:[*_]+(?=\s))?"
 _IS = r"[ \t]+(?:is|was|(?:would|should|must|will)[ \t]+be|equals)(?![\w'\u2019])(?:[*_]+(?=\s|:))?[ \t]*:?(?:[*_]+(?=\s))?"
 _BEFORE = r"(?:^[ \t>#*_`•-]*|(?<=\*\*)|(?<=__)|(?<=[.!?]\s))(?:(?:so|thus|therefore|hence|and|then)[ \t,]+)?"
@@ -53,11 +53,13 @@ INITIAL = re.compile(
 STARTS = re.compile(r"\s+(?:This|That|These|The|It|I|He|She|They|We|Because|Explanation)\b")
 SENTENCE_END = re.compile(r"[.!?][\"'”\u2019*_)\]`$]*(?=\s+[\"“(*_]*[A-Z0-9])|\n")
 REASON = re.compile(
-    r"(?:,\s*|\s+)(?:because|since|according to|based on|as (?:stated|mentioned|shown|described)|which (?:is|was|means))\b"
-    r"|\s+[—\u2013]\s+|,\s*(?:not|rather than)\b",
+    r"(?:,\s*|(?<!\s)\s+)(?:because|since|according to|based on|as (?:stated|mentioned|shown|described)|which (?:is|was|means))\b"
+    r"|(?<!\s)\s+[—\u2013]\s+|,\s*(?:not|rather than)\b",
     re.IGNORECASE,
 )
-REMARK = re.compile(r"\s*\((?:[^()]*\s){2,}[^()]*\)\s*$|\s*\((?:not|see|as|the|from|in)\b.*\)\s*$", re.IGNORECASE)
+REMARK = re.compile(r"(?<!\s)\s*\((?:(?:[^()\s]*\s){2}[^()]*\)|(?:not|see|as|the|from|in)\b.*\))\s*$", re.IGNORECASE)
+LONGEST_INITIAL = 10
+"""Characters before an end of a sentence that tell whether `INITIAL` stands there."""
 COURTESY = re.compile(
     r"(?:\n\s*|(?<=[.!?*`$\"')\]}])[ \t]+)(?:(?:please )?(?:let me know|feel free) (?:if|to|when|whether|should)\b"
     r"|(?:i )?hope (?:this|that|it) (?:helps|answers|clarifies|is)\b|would you like (?:me|to|more|another|help|any|further)\b"
@@ -117,7 +119,11 @@ def sentences(text: str) -> list[str]:
     """Cut a text at ends of sentences and lines; initials and common abbreviations end none."""
     found, start = [], 0
     for end in SENTENCE_END.finditer(text):
-        if end[0] == "\n" or STARTS.match(text, end.end()) or not INITIAL.search(text[start : end.start() + 1]):
+        if (
+            end[0] == "\n"
+            or STARTS.match(text, end.end())
+            or not INITIAL.search(text[max(start, end.start() - LONGEST_INITIAL) : end.start() + 1])
+        ):
             found.append(text[start : end.end()].strip())
             start = end.end()
     return [s for s in (*found, text[start:].strip()) if s]
@@ -149,7 +155,8 @@ def _narrowed(text: str) -> list[str]:
     first, *rest = sentences(text) or [""]
     if rest and (RETRACTED.search(" ".join(rest)) or text.startswith(("[", "{")) or not _is_prose(" ".join(rest))):
         return [text]
-    short = bare(REMARK.sub("", bare(first)))
+    short = bare(first)
+    short = bare(REMARK.sub("", short)) if short.endswith(")") else short
     clause = bare(REASON.split(short, maxsplit=1)[0])
     return [text, bare(first), short, clause or short]
 

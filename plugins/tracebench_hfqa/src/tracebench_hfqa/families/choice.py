@@ -20,9 +20,12 @@ NOUN = rf"(?:{NAMED})?"
 OPEN, CLOSE = r"[\s*_(\[{\"'“\u2018`$]*", r"[)\]}\"'”\u2019*_`$]*"
 OPENED = rf"^{OPEN}(?:(?i:{NAMED})[(\[{{*]*)?"
 """What a text may begin with before a label. A run of brackets and stars falls to one part of it: two would try every way to share it."""
-JOIN = r"[.:]?\s*(?:/|,?\s*(?:or|and|&)\s+|,\s*)"
+_OR = r"(?:or|and|&|as\s+well\s+as)\s+"
+JOIN = rf"[.:]?\s*(?:/\s*|,\s*(?:{_OR})?|{_OR})(?:(?:possibly|perhaps|maybe|probably|also)\s+)?"
+BLANK = r"[^\S\n]"
 WAIT = re.compile(r"\b(?:wait|actually|on second thought|correction|sorry|i mean)\b", re.IGNORECASE)
 TAKEN_BACK = re.compile(rf"{WAIT.pattern}|^\W*(?:or|but)\b", re.IGNORECASE)
+ARTICLE = re.compile(r"^(?:a|an|the)\s+", re.IGNORECASE)
 LABELLED = re.compile(r"^\W*\w{1,2}[.)]\s+")
 """A label at the beginning of a line, whose full stop ends no sentence."""
 NEGATION = re.compile(
@@ -120,7 +123,9 @@ def _opening_or_text(reply: str, text: str, options: Sequence[Option]) -> str:
     """Return the option whose label opens a text, else the one whose text it holds, unless it denies something."""
     opening = [o.label for o in options if _opens(text, o.label)]
     if opening:
-        return _one([label for label in opening if not _goes_on(text, label, options)])
+        return _one(
+            [label for label in opening if not _goes_on(text, label, options) and not _turns(text, label, options)]
+        )
     return SEVERAL if NEGATION.search(reply) else _one(_texts(reply, options))
 
 
@@ -150,13 +155,18 @@ def _opens(text: str, label: str) -> bool:
 def _goes_on(text: str, label: str, options: Sequence[Option]) -> bool:
     """Tell whether another label, or its text, stands beside the one that opens a text, as in "A or C" and "A and pine"."""
     rest = [o for o in options if o.label != label]
-    labels, texts = (
-        ("|".join(re.escape(word) for word in words if word) for words in zip(*rest, strict=True)) if rest else ("", "")
-    )
+    labels = "|".join(re.escape(o.label) for o in rest)
+    texts = "|".join(re.escape(told) for told in (ARTICLE.sub("", o.text) for o in rest) if told)
     opened = rf"{OPENED}{re.escape(label)}{CLOSE}"
     beside = rf"{opened}(?i:{JOIN})(?i:{NOUN})[(\[{{*]*(?:{labels})(?![\w'])"
-    told = rf"{opened}\s+(?i:(?:or|and)\s+(?:{texts}))(?![\w'])"
+    told = rf"{opened}\s+(?i:(?:or|and)\s+(?:(?:a|an|the)\s+)?(?:{texts}))(?![\w'])"
     return any(words and re.match(form, text) is not None for words, form in ((labels, beside), (texts, told)))
+
+
+def _turns(text: str, label: str, options: Sequence[Option]) -> bool:
+    """Tell whether a text that a label opens ends with another one, as in "C is tempting, but B"."""
+    others = "|".join(re.escape(o.label) for o in options if o.label != label)
+    return bool(others) and re.search(rf"\b(?i:but\s+{NOUN})[(*]{{0,3}}(?:{others})[)*.!]*\s*$", text) is not None
 
 
 def _contradicts(text: str, label: str, options: Sequence[Option]) -> bool:
@@ -171,7 +181,11 @@ def _without_denied(text: str, options: Sequence[Option]) -> str:
     labels = "|".join(re.escape(o.label) for o in options)
     one = rf"[(\[]?(?:{labels})[)\]]?(?![\w'])"
     many = rf"{one}(?:(?:,\s*|\s+)(?:and\s+|or\s+)?{one}){{0,7}}"
-    before = rf"(?i:\b(?:not|nor|neither|rather than|instead of|unlike|except|not even|(?:anything|everything|all) but)\s+{NOUN}){many}"
+    words = (
+        r"not|nor|neither|rather than|instead of|unlike|except|not even|(?:anything|everything|all) but"
+        r"|(?<!no )(?<!any )(?:better|more \w+) than"
+    )
+    before = rf"(?i:\b(?:{words})\s+{NOUN}){many}"
     behind = (
         rf"(?<![\w'])(?i:{NOUN}){many}\s+"
         r"(?i:(?:is|are|was|were|would be|can(?:not)? be)\s*(?:\w+\s+)?(?:not\b|n['\u2019]t|wrong|incorrect|false)|isn['\u2019]t|cannot)"
@@ -199,7 +213,7 @@ def _labels(text: str, options: Sequence[Option], *, bold: bool) -> list[str]:
     found: dict[str, None] = {}
     for label, _ in options:
         exact = re.escape(label)
-        forms = [rf"\({exact}\)", rf"^\s*{exact}[).:](?!\d)"]
+        forms = [rf"\({exact}\)", rf"^{BLANK}*{exact}[).:](?!\d)"]
         if bold:
             word = label in {"A", "I"} or label.isdigit()
             forms.append(
@@ -207,7 +221,9 @@ def _labels(text: str, options: Sequence[Option], *, bold: bool) -> list[str]:
                 if word
                 else rf"(?<![\w'.(-]){exact}(?![\w'-])"
             )
-            forms.append(rf"^\s*{exact}\s*[-\u2013,]" if word else rf"^\s*{exact}\b")
+            forms.append(
+                rf"^{BLANK}*{exact}(?:\s*[-\u2013,]|\s+(?:because|since)\b)" if word else rf"^{BLANK}*{exact}\b"
+            )
         if any(re.search(form, text, re.MULTILINE) for form in forms):
             found[label] = None
     return list(found)

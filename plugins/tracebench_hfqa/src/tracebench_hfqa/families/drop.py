@@ -92,7 +92,7 @@ def _lists(answer: str) -> list[list[str]]:
     elif re.search(r"[;\n|]", answer):
         found = [_parts(answer, r"[;\n|]")]
     else:
-        found = [[answer], _parts(answer, r",\s+(?:and\s+)?|\s+and\s+")]
+        found = [[answer], _parts(answer, r",\s+(?:and\s+)?|(?<!\s)\s+and\s+")]
     return [spans for spans in found if 0 < len(spans) <= MOST_SPANS] or [[answer]]
 
 

@@ -16,14 +16,14 @@ from tracebench_hfqa.families.decoration import bare, boxed
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, gold_of, text_of
 from tracebench_hfqa.families.numbers import Written, numbers_in, plain
 
-HASHES = re.compile(r"####([^\w\n.-]*-?\.?\d.*)")
+HASHES = re.compile(r"####([^\w\n.-]*+)(-?\.?\d.*)?")
 BEFORE = re.compile(
     r"^[\W_]*(?:(?:about|approximately|exactly|roughly|only|a total of|equal to|x|it is|it's|usd|eur|rs)\W*)?$", re.I
 )
-HEDGE = re.compile(r"^[\s%°*_$\")\]}]*(?:,|;|/|or\b|and\b|to\b|-|\u2013)?\s*(?:or\b|and\b)?[\s$]*$", re.IGNORECASE)
+HEDGE = re.compile(r"^[\s%°*_$\")\]}]*+(?:,|;|/|or\b|and\b|to\b|-|\u2013)?\s*+(?:or\b|and\b)?[\s$]*$", re.IGNORECASE)
 DENIED = re.compile(r"\b(?:not|rather than|instead of|isn't|never)\s+(?:just\s+|only\s+)?[$€£¥₹]?-?[\d.,]*\d", re.IGNORECASE)  # fmt: skip
 TURNED_DOWN = re.compile(
-    r"[$€£¥₹]?-?\d[\d.,]*\s+(?:is|are|was|would be)\s+(?:\w+ly\s+)?(?:not|wrong|incorrect)\b", re.IGNORECASE
+    r"[$€£¥₹]?-?\d[\d.,]*+(\s+(?:is|are|was|would be)\s+(?:\w+ly\s+)?(?:not|wrong|incorrect)\b)?", re.IGNORECASE
 )
 ALONE = re.compile(r"[$€£¥₹~≈\s]*-?[\d.,]*\d[$€£¥₹%.\s]*")
 REASON = re.compile(r"[;(]|,?\s(?:because|since|as|so that|which|from|after|who)\s", re.IGNORECASE)
@@ -55,8 +55,8 @@ def number(text: str) -> Fraction | None:
 def stated(reply: str) -> str:
     """Return the number that the reply gives as its answer, as written; empty when it states none or several."""
     reply = spoken(reply)
-    if hashes := HASHES.search(reply):  # the authors take the first
-        return _of_place(hashes[1]) or ""
+    if hashes := next((m for m in HASHES.finditer(reply) if m[2]), None):  # the authors take the first
+        return _of_place(hashes[1] + hashes[2]) or ""
     if (instead := put_instead(reply)) and number(instead) is not None:
         return _of_place(instead) or ""
     for place in places(reply):
@@ -113,7 +113,8 @@ def _of_prose(reply: str) -> str:
 
 def _said(text: str) -> list[str]:
     """Return the sentences of a text without the numbers that it turns down."""
-    return sentences(TURNED_DOWN.sub(" ", DENIED.sub(" ", plain(bare(text)))))
+    said = DENIED.sub(" ", plain(bare(text)))
+    return sentences(TURNED_DOWN.sub(lambda number: " " if number[1] else number[0], said))
 
 
 def _is_told(sentence: str) -> bool:
@@ -124,10 +125,9 @@ def _result(sentence: str) -> str:
     """Return the one number of a sentence; with several, the one after its last word that concludes."""
     if only := _only(sentence):
         return only
-    for mark in reversed(list(CONCLUDED.finditer(sentence))):
-        if any(True for _ in numbers_in(sentence[mark.end() :])):
-            return _only(sentence[mark.end() :])
-    return SEVERAL
+    last = max((written.start for written in numbers_in(sentence)), default=0)
+    ends = [mark.end() for mark in CONCLUDED.finditer(sentence) if mark.end() <= last]
+    return _only(sentence[ends[-1] :]) if ends else SEVERAL
 
 
 def _only(text: str) -> str:
@@ -147,7 +147,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=4,
+    version=5,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `#### ` and the number.",
 )

@@ -19,7 +19,9 @@ ABBREVIATED = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Lt|Capt|Sgt|Rev|Gov|Sen|Rep|Mt|No|vs|etc|approx|Inc|Ltd|Co|Corp|e\.g|i\.e|a\.m|p\.m|U\.S)"
     r"|(?:^|[\s(])[A-Z])\.$"
 )
-SENTENCE = re.compile(r"[.!?]+[\"'”\u2019)\]*_]*(?=\s+[^a-z\s]|\s*$)")
+LONGEST_ABBREVIATION = 10
+"""Characters before an end of a sentence that tell whether `ABBREVIATED` stands there."""
+SENTENCE = re.compile(r"(?<![.!?])[.!?]++[\"'”\u2019)\]*_]*+(?=\s+[^a-z\s]|\s*$)")
 WORD = re.compile(r"\w+")
 TOKEN = re.compile(r"(?<!\w)[nN]['\u2019][tT](?!\w)|[^\W_]+(?:[.&/-][^\W_]+)*\.?|['\u2019][^\W_]+")
 SHORTENED = re.compile(r"(?i)(?<=\w)(n['\u2019]t)\b|(?=['\u2019](?:s|m|d|ll|re|ve)\b)")
@@ -36,9 +38,10 @@ def _compared(count: int, bound: Any, relation: Any) -> bool:
 
 def sentences(text: str) -> int:
     """Count sentences."""
-    count, start = 0, 0
+    count, start, length = 0, 0, len(text.rstrip())
     for end in SENTENCE.finditer(text):
-        if end.end() < len(text.rstrip()) and ABBREVIATED.search(text[start : end.end()]):
+        before = text[max(start, end.end() - LONGEST_ABBREVIATION) : end.end()]
+        if end.end() < length and ABBREVIATED.search(before):
             continue
         count, start = count + 1, end.end()
     return count + bool(text[start:].strip())
@@ -85,14 +88,13 @@ def _first_word(text: str, told: Told) -> bool:
 
 def _postscript(text: str, told: Told) -> bool:
     marker = str(told["postscript_marker"])
-    known = {"P.P.S": r"\s*p\.\s?p\.\s?s.*$", "P.S.": r"\s*p\.\s?s\..*$"}
-    pattern = known.get(marker, rf"\s*{marker.lower()}.*$")
-    return re.search(pattern, text.lower(), re.MULTILINE) is not None
+    known = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
+    return re.search(known.get(marker, marker.lower()), text.lower()) is not None
 
 
 def _bullets(text: str, told: Told) -> bool:
-    stars = re.findall(r"^\s*\*[^\*].*$", text, re.MULTILINE)
-    dashes = re.findall(r"^\s*-.*$", text, re.MULTILINE)
+    stars = re.findall(r"^[^\S\n]*\*[^\*].*$", text, re.MULTILINE)
+    dashes = re.findall(r"^[^\S\n]*-.*$", text, re.MULTILINE)
     return len(stars) + len(dashes) == int(told["num_bullets"])
 
 
@@ -119,7 +121,13 @@ def _is_json(text: str, _told: Told) -> bool:
 
 
 def _title(text: str, _told: Told) -> bool:
-    return any(found.lstrip("<").rstrip(">").strip() for found in re.findall(r"<<[^\n]+>>", text))
+    lines = (line[line.find("<<") : line.rfind(">>") + 2] for line in text.split("\n") if "<<" in line)
+    return any(found.lstrip("<").rstrip(">").strip() for found in lines if found.endswith(">>"))
+
+
+def _placeholders(text: str, told: Told) -> bool:
+    found = re.finditer(r"\[[^\]\n]*+(\])?", text)  # one that is not closed goes to the end of its line
+    return sum(one[1] is not None for one in found) >= int(told["num_placeholders"])
 
 
 def _two_responses(text: str, _told: Told) -> bool:
@@ -146,7 +154,7 @@ CHECKS: Mapping[str, Check] = {
     "length_constraints:number_paragraphs": _paragraphs,
     "length_constraints:number_words": lambda t, k: _compared(len(WORD.findall(t)), k["num_words"], k["relation"]),
     "length_constraints:nth_paragraph_first_word": _first_word,
-    "detectable_content:number_placeholders": lambda t, k: len(re.findall(r"\[.*?\]", t)) >= int(k["num_placeholders"]),
+    "detectable_content:number_placeholders": _placeholders,
     "detectable_content:postscript": _postscript,
     "detectable_format:number_bullet_lists": _bullets,
     "detectable_format:constrained_response": lambda t, _: any(verdict in t for verdict in VERDICTS),

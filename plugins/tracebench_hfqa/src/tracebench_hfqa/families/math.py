@@ -21,7 +21,7 @@ SIZES = re.compile(r"\\(?:left|right|big|Big|bigg|Bigg)(?![a-zA-Z])")
 FRACTIONS = re.compile(r"\\[dt]frac")
 SHORT_FRACTION = re.compile(r"\\frac(\d)(\d)")
 TEXT = re.compile(r"\\(?:text|mathrm|mbox|textbf|mathbf)\{([^{}]*)\}")
-UNIT = re.compile(r"(?<=[\d}])\s*\\(?:text|mathrm|mbox)\{\s*[^{}]*\}(?:\^\{?\d\}?)?$")
+UNIT = re.compile(r"(?<=[\d}])\s*\\(?:text|mathrm|mbox)\{[^{}]*\}(?:\^\{?\d\}?)?$")
 DEGREES = re.compile(r"\^\{?\\circ\}?|\\degree")
 INLINE = re.compile(r"(?:\b(?:is|are|equals?|gives?|gets?|obtain|have)|=|:)\s*\$([^$]+)\$[\s.*]*$")
 """The expression with which a sentence ends."""

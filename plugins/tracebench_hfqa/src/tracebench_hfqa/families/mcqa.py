@@ -96,7 +96,7 @@ FAMILY = Family(
     metric="accuracy",
     read=read,
     score=score,
-    version=5,
+    version=6,
     gold_reply=lambda case: str(case.gold),
     asks_for="End with `Answer: ` and the label of one option.",
 )

@@ -11,22 +11,25 @@ MINUS = "\u2212"
 CURRENCY = "$€£¥₹₩₽¢"
 _SIGN = rf"(?:-(?=[{CURRENCY}]?[ \t]?[\d.])|{MINUS}[ \t]?|\+[ \t]?)?"
 _WHOLE = r"(?:\d{1,3}(?:[,\u2009]\d{3})+(?!\d)|\d{1,3}(?:'\d{3})+(?![\d'])|\d{1,40})"
+_TENS = r"(?:[ \t]?(?:\^|\*\*)[ \t]?\{?(?P<tens>[-+]?\d{1,2})\}?|(?P<raised>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))"
+"""An exponent is marked as one: 3 x 100 is no power of ten."""
 NUMBER = re.compile(
     rf"(?<![\w.])(?<!\d/)(?P<sign>{_SIGN})[{CURRENCY}]?[ \t]?(?P<inner>[-{MINUS}]?)"
     rf"(?:(?P<mixed>\d{{1,9}})[ \t]+(?=\d{{1,9}}/\d))?"
     rf"(?P<whole>{_WHOLE}(?:\.\d{{1,40}})?|\.\d{{1,40}})"
     r"(?:[ \t]?/[ \t]?(?P<below>\d{1,40})(?!\d|/[ \t]?\d))?"
-    r"(?:[eE](?P<power>[+-]?\d{1,2})(?!\w)|[ \t]?[x\u00d7*][ \t]?10\^?(?P<tens>[-+]?\d{1,2}|[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(?!\w))?"
+    rf"(?:[eE](?P<power>[+-]?\d{{1,2}})(?!\w)|[ \t]?[x\u00d7*][ \t]?10{_TENS}(?!\w))?"
     r"(?:(?P<kilo>[kK])(?!\w)|[ \t]?(?P<word>hundred|thousand|million|billion)s?\b)?(?!\d|/[ \t]?\d)",
     re.IGNORECASE,
 )
 SCALE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 PLAIN = (
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|mathit|operatorname)\s*\{([^{}]*)\}"), r" \1 "),
     (re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}"), r"\1/\2"),
-    (re.compile(r"\s*\\(?:times|cdot)\s*10\s*\^\s*\{?([-+]?\d+)\}?"), r" x 10^\1"),
+    (re.compile(r"(?<!\s)\s*\\(?:times|cdot)\s*10\s*\^\s*\{?([-+]?\d+)\}?"), r" x 10^\1"),
     (re.compile(r"\\(?:times|cdot)"), " x "),
+    (re.compile(r"(?<=\d)[xX](?=\d)"), " x "),
     (re.compile(r"\\(?:left|right|,(?!\d{3})|;|:|!|quad| )"), " "),
     (re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3})"), ","),
     (re.compile(r"\\([$%#&_])"), r"\1"),
@@ -70,7 +73,7 @@ def _value(found: re.Match[str]) -> Fraction | None:
             return None
         value /= int(found["below"])
     value += int(found["mixed"] or 0)
-    if power := found["power"] or (found["tens"] or "").translate(RAISED):
+    if power := found["power"] or found["tens"] or (found["raised"] or "").translate(RAISED):
         value *= Fraction(10) ** int(power)
     value *= 1_000 if found["kilo"] else SCALE.get((found["word"] or "").lower(), 1)
     minus = (found["sign"] + found["inner"]).count("-") + (found["sign"] + found["inner"]).count(MINUS)

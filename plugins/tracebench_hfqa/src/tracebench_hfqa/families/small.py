@@ -14,7 +14,7 @@ from tracebench_hfqa.families import hfqa, words
 from tracebench_hfqa.families.family import Case, Family, Fields, RowError, Verdict, column, gold_of, text_of
 
 WAYS = ("f1", "word", "list")
-ITEM = re.compile(r"^\s*(\d+)[.)]\s+\S")
+ITEM = re.compile(r"^\s*(\d{1,9})[.)]\s+\S")
 
 
 def read(row: Mapping[str, Any], fields: Fields) -> Case:

@@ -15,7 +15,8 @@ LEADING = re.compile(
     r"^[\s*_\"'`(]*(yes|no|true|false)(?=$|[\s]*[.,;:!*_\"'`)\n—\u2013]|\s+(?:because|since|as)\b)", re.IGNORECASE
 )
 CLOSING = re.compile(
-    r"(?:^|[.:;!?\n—\u2013]|\bis|\banswer)[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE
+    r"(?:^|[.:;!?—\u2013]|\bis|\banswer|(?<![\s*_\"'`(])(?=[\s*_\"'`(]*\n))[\s*_\"'`(]*(yes|no|true|false)[\s.!*_\"'`)]*$",
+    re.IGNORECASE,
 )
 LAST = re.compile(r"(?<![\w'-])(yes|no|true|false)[\s.!*_\"'`)]*$", re.IGNORECASE)
 DENIED = re.compile(
