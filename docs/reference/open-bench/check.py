@@ -508,12 +508,12 @@ def figures(receipt: Receipt, reference: str) -> Data:
             some = {t: [x for j, x in good if j["task_id"] == t] for t in tasks}
             apart |= {name: {t: mean_of(s) for t, s in some.items() if s and len(s) == asked[t]}}
     initial = {t: [score(j, r, initial=True) for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
-    known = {t: [x for x in scores if x is not None] for t, scores in initial.items()}
+    whole = {t: [x for x in scores if x is not None and None not in scores] for t, scores in initial.items()}
     return {
         "tasks": tasks,
         "selected": [t for t in tasks if t in chosen],
         "draws": len({draw_of(j) for j, _ in rows[reference]}),
-        "initial": {t: math.fsum(known[t]) / len(known[t]) if known[t] else None for t in tasks},
+        "initial": {t: math.fsum(whole[t]) / len(whole[t]) if whole[t] else None for t in tasks},
         "ended": ended,
         "means": {n: {t: mean_of([*by[t].values()]) for t in tasks} for n, by in scores.items()},
         "apart": {n: by for n, by in apart.items() if by},
@@ -957,6 +957,8 @@ def proof(bench: Data, root: str) -> Iterator[str]:
 def beside(folder: Path, bench: Data, receipts: Mapping[str, Receipt]) -> Iterator[str]:
     """Yield where the page with sliders is not what the receipts give; pages of earlier versions have none."""
     if "prices" not in bench:
+        if (folder / WHAT_IF).exists():
+            yield f"{WHAT_IF} is of no page of this version: bench.json tells no prices"
         return
     try:
         told = (folder / WHAT_IF).read_text(encoding="utf-8")
@@ -980,26 +982,37 @@ def main() -> int:
     parser.add_argument("--head", help="of the registration, as it was published before the first call")
     parser.add_argument("--root", help="of the receipts, as somebody kept it")
     asked = parser.parse_args()
-    folder: Path = asked.folder
     try:
-        bench, receipts, wrong = read(folder)
-        root = root_of(folder, bench)
-        wrong += promises(bench, receipts.values(), (folder / "registration.json").read_bytes(), asked.head)
-    except (OSError, WrongError, KeyError, TypeError) as err:
-        say(f"{folder}: these are no receipts of the open bench: {err}")
-        return 1
-    wrong += secrets(bench, receipts.values())
-    if asked.root is not None and asked.root != root:
-        wrong.append(f"the root of these receipts is {root}, which is not the one that was kept")
-    if asked.page is not None and not wrong:
-        found = {name: figures(receipt, bench["reference"]) for name, receipt in receipts.items()}
-        wrong += differing(asked.page.read_text(encoding="utf-8"), page(bench, found, root))
-        wrong += beside(folder, bench, receipts)
-    for line in wrong:
+        wrong, so = checked(asked.folder, asked.page, head=asked.head, root=asked.root)
+    except (
+        OSError,
+        WrongError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as err:
+        wrong, so = [f"{asked.folder}: these are no receipts of the open bench, or not its page: {err!r}"], ""
+    for line in wrong or [so]:
         say(line)
-    if not wrong:
-        say(f"All of it is so: {len(receipts)} runs, registration {bench['registration'][:16]}, root {root[:16]}.")
     return int(bool(wrong))
+
+
+def checked(folder: Path, told: Path | None, *, head: str | None, root: str | None) -> tuple[list[str], str]:
+    """Return whatever of the receipts, and of a page, is not so, and in a line what was found to be so."""
+    bench, receipts, wrong = read(folder)
+    own = root_of(folder, bench)
+    wrong += promises(bench, receipts.values(), (folder / "registration.json").read_bytes(), head)
+    wrong += secrets(bench, receipts.values())
+    if root is not None and root != own:
+        wrong.append(f"the root of these receipts is {own}, which is not the one that was kept")
+    if told is not None and not wrong:
+        found = {name: figures(receipt, bench["reference"]) for name, receipt in receipts.items()}
+        wrong += differing(told.read_text(encoding="utf-8"), page(bench, found, own))
+        wrong += beside(folder, bench, receipts)
+    return wrong, f"All of it is so: {len(receipts)} runs, registration {bench['registration'][:16]}, root {own[:16]}."
 
 
 def differing(told: str, computed: str) -> Iterator[str]:

@@ -23,12 +23,14 @@ from plugins.tracebench_open.tests.forging import (
 from tests import warm
 from tests.whole import HEAVY
 
+from tracebench_core.errors import UsageError
 from tracebench_engine import api
 from tracebench_engine.api.records import load_run
 from tracebench_open import submission
-from tracebench_open.bench.alone import receipts
+from tracebench_open.bench.alone import page as shown
+from tracebench_open.bench.alone import receipts, sums
 from tracebench_open.bench.gather import gather
-from tracebench_open.bench.plan import SUITES, as_promised, parts_of
+from tracebench_open.bench.plan import REFERENCE, SUITES, as_promised, parts_of
 from tracebench_open.command import promised_by
 from tracebench_open.counted import counted, without_test
 from tracebench_open.rungs import ladder
@@ -152,6 +154,34 @@ def test_what_was_not_measured_stays_missing(
     assert ours(folder) == []
 
 
+@pytest.mark.parametrize(
+    ("task", "score", "left"),
+    [(TESTED, "score_test_initial", TRAIN), (TRAIN, "score_val_initial", TESTED)],
+    ids=["on test", "on train"],
+)
+def test_a_start_that_one_seed_did_not_measure_has_no_mean_over_the_others(
+    made: Path, tmp_path: Path, task: str, score: str, left: str
+) -> None:
+    folder = copied(made, tmp_path)
+    cells = {name: row(folder / "page.md", "(initial)")[at] for at, name in enumerate((TRAIN, TESTED))}
+    job = a_job(folder, task, REFERENCE)
+
+    def change(members: Members, records: list[dict[str, Any]]) -> None:
+        name = f"jobs/{job}/results.json"
+        members[name], count = re.subn(
+            rb'"%s": [-0-9.]+' % score.encode(), b'"%s": null' % score.encode(), members[name]
+        )
+        assert count == 1
+        end = next(r for r in records if r["kind"] == "job_finished" and r["job"] == job)
+        end["digest"] = hashlib.sha256(members[name]).hexdigest()
+
+    resealed(folder, 0, change)
+    assert all(cells.values())
+    expected = [cells[name] if name == left else "" for name in (TRAIN, TESTED)]
+    assert row(folder / "page.md", "(initial)")[:2] == expected
+    assert alone(folder).returncode == 0
+
+
 def a_better_score_on_train(folder: Path) -> None:
     job = a_job(folder, TRAIN, "NoOp")
 
@@ -196,9 +226,40 @@ def a_secret_of_nothing(folder: Path) -> None:
     (folder / "page/bench.json").write_text(json.dumps(bench))
 
 
+def other_sliders_and_no_prices(folder: Path) -> None:
+    """Take the prices away, as pages of before had none, so that nobody would look at the sliders."""
+    bench = json.loads((folder / "page/bench.json").read_text())
+    del bench["prices"]
+    (folder / "page/bench.json").write_text(json.dumps(bench))
+    bench, found, _ = receipts.read(folder / "page")
+    figures = {name: sums.figures(one, bench["reference"]) for name, one in found.items()}
+    (folder / "page.md").write_text(shown.page(bench, figures, receipts.root_of(folder / "page", bench)))
+    (folder / "page/what-if.html").write_text("<p>Anneal is the best.")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"release": {}}, {"release": "x"}, {"release": {"secret": 5, "commitment": ""}}, {"reference": "Nobody"},
+        {"parts": [5]}, {"parts": 5}, {"words": []}, {"registration": None}, {"not_run": "x"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_page_at_all_is_told_in_words(made: Path, tmp_path: Path, change: Members) -> None:
+    folder = copied(made, tmp_path)
+    told = json.loads((folder / "page/bench.json").read_text())
+    (folder / "page/bench.json").write_text(json.dumps(told | change))
+    done = alone(folder)
+    assert (done.returncode, done.stderr) == (1, ""), done.stdout
+    found = trace_bench("open-bench", "verify", "page", "--page", "page.md", folder=folder)
+    assert found.returncode in {1, 2}, found.stdout
+    assert "Traceback" not in found.stderr
+
+
 @pytest.mark.parametrize(
     "forge",
     [
+        other_sliders_and_no_prices,
         a_better_score_on_train,
         a_better_score_on_the_page,
         no_mark,
@@ -279,6 +340,9 @@ def test_suites_are_promised_without_a_release_and_what_cannot_run_is_left_out(t
     assert promised == [id_ for id_ in SUITES if not id_.startswith("veribench_coq:")]
     (part,) = as_promised(parts_of("suites", None), tmp_path / "keep")  # as where Coq was installed meanwhile
     assert [task["id"] for task in part["config"]["tasks"]] == promised
+    (tmp_path / "keep/suites-calls.json").write_text("{")
+    with pytest.raises(UsageError, match="is not the config that was promised"):
+        as_promised([part], tmp_path / "keep")
 
 
 @pytest.mark.parametrize(

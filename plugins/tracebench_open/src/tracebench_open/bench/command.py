@@ -129,9 +129,9 @@ def verify(
 
     try:
         wrong = [*recompute.verify(folder, page, head=head, root=root)]
-    except (OSError, ValueError, KeyError, TypeError) as err:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as err:
         raise UsageError(
-            f"`{folder}` holds no receipts of the open bench: {err}.", hint=output.command("open-bench", "--help")
+            f"`{folder}` holds no receipts of the open bench: {err!r}.", hint=output.command("open-bench", "--help")
         ) from err
     if as_json:
         output.document("open-bench-verification", agrees=not wrong, wrong=wrong)

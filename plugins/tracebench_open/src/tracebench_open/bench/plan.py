@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracebench_core.errors import UsageError
+from tracebench_core.errors import UsageError, quoted
 from tracebench_engine import api
 from tracebench_engine.api.installed.catalogue import describe_catalogue, unavailable
 from tracebench_fields.releases import known
@@ -184,9 +184,18 @@ def write_configs(parts: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
 
 
 def as_promised(parts: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Return the parts with the configs that were written: by now other tasks or trainers may be there."""
+    """Return the parts with the configs that were written: by now other tasks or trainers may be there.
+
+    Raises:
+        UsageError: one of them is no config any more.
+    """
     found = []
     for part in parts:
         path = folder / f"{part['name']}.json"
-        found.append({**part, "config": json.loads(path.read_bytes())} if path.exists() else part)
+        try:
+            found.append({**part, "config": json.loads(path.read_bytes())} if path.exists() else part)
+        except ValueError as err:
+            raise UsageError(
+                f"`{path}` is not the config that was promised: {err}.", hint=f"ls -l {quoted(path)}"
+            ) from err
     return found

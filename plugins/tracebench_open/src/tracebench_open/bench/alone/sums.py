@@ -198,12 +198,12 @@ def figures(receipt: Receipt, reference: str) -> Data:
             some = {t: [x for j, x in good if j["task_id"] == t] for t in tasks}
             apart |= {name: {t: mean_of(s) for t, s in some.items() if s and len(s) == asked[t]}}
     initial = {t: [score(j, r, initial=True) for j, r in rows[reference] if j["task_id"] == t] for t in tasks}
-    known = {t: [x for x in scores if x is not None] for t, scores in initial.items()}
+    whole = {t: [x for x in scores if x is not None and None not in scores] for t, scores in initial.items()}
     return {
         "tasks": tasks,
         "selected": [t for t in tasks if t in chosen],
         "draws": len({draw_of(j) for j, _ in rows[reference]}),
-        "initial": {t: math.fsum(known[t]) / len(known[t]) if known[t] else None for t in tasks},
+        "initial": {t: math.fsum(whole[t]) / len(whole[t]) if whole[t] else None for t in tasks},
         "ended": ended,
         "means": {n: {t: mean_of([*by[t].values()]) for t in tasks} for n, by in scores.items()},
         "apart": {n: by for n, by in apart.items() if by},
