@@ -97,18 +97,18 @@ def _installed() -> _Installed:
 
     It is read anew where the path is another, or something was added to a folder on it or removed from it, as installers do.
     """
-    return _read(tuple((place, _changed(place)) for place in (place or os.getcwd() for place in sys.path)))  # noqa: PTH109 - a text
+    return _read(tuple((place, *_changed(place)) for place in sys.path))
 
 
-def _changed(place: str) -> int:
-    try:
-        return os.stat(place).st_mtime_ns  # noqa: PTH116 - of every place, by every command
+def _changed(place: str) -> tuple[int, int]:
+    try:  # an empty place is the folder that one is in
+        return (status := os.stat(place or ".")).st_ino, status.st_mtime_ns  # noqa: PTH116 - of every place, by every command
     except OSError:
-        return 0
+        return 0, 0
 
 
 @lru_cache(maxsize=8)
-def _read(_path: tuple[tuple[str, int], ...]) -> _Installed:
+def _read(_path: tuple[tuple[str, int, int], ...]) -> _Installed:
     every = entry_points()
     provided = [_provided(point, point.dist) for point in every.select(group=GROUP) if point.dist is not None]
     return _Installed(tuple(sorted(provided, key=lambda each: each.point.name)), tuple(every.select(group=INDEX_GROUP)))

@@ -200,6 +200,11 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         _write(file / "b", "y")
     assert (str(caught.value), caught.value.hint) == (f"`{file}/b` cannot be written: File exists.", f"ls -ld {file}")
+    with pytest.raises(UsageError, match="cannot be written: File name too long"):
+        _write(tmp_path / ("a" * 300), "y")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="link` exists"):
+        _write(tmp_path / "link", "y")
 
 
 def test_a_recording_is_unpacked_once_and_again_where_a_part_is_missing(tmp_path: Path) -> None:

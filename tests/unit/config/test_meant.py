@@ -106,6 +106,7 @@ WITHIN: list[tuple[Any, ...]] = [
     (("budget", "minutes"), "1.5", " It is written `seconds: 90`."), (("budget", "minutes"), "5m", " It is written `seconds: 300`."),
     (("budget", "minutes"), True, " It is written `seconds: …`."), (("budget", "minutes"), "x", " It is written `seconds: …`."),
     (("budget", "minutes"), [1], " It is written `seconds: …`."), (("budget", "minutes"), "nan", " It is written `seconds: …`."),
+    (("budget", "minutes"), 10**400, " It is written `seconds: …`."), (("budget", "hours"), -(10**400), " It is written `seconds: …`."),
     (("budget", "minutes"), 0, " It is written `seconds: 0`."),
 ]  # fmt: skip
 ENTRIES: list[tuple[Any, ...]] = [

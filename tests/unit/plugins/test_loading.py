@@ -55,6 +55,16 @@ def test_hook_calls_are_written_where_asked(
     assert "hook tracebench_tasks() of traced_hooks: [[]]" in capsys.readouterr().err
 
 
+def test_plugins_are_found_from_a_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter that was told its program on the command line has the folder that it is in on its path, whether or not it is there."""
+    there = discover().keys()
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    (tmp_path / "gone").rmdir()
+    assert discover().keys() == there
+
+
 def test_a_plugin_of_this_checkout_is_installed_from_it() -> None:
     hint = install_hint("llm4ad")
 

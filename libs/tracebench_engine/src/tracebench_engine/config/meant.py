@@ -159,7 +159,7 @@ def _of_entry(kind: str, name: str, value: Any) -> str:
 
 def _in_seconds(value: Any, unit: int) -> Any:
     """Return an amount of a unit in seconds, with or without its quotes; what tells its own unit as it is."""
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         return value if isinstance(value, bool) or not isinstance(value, int | float | str) else float(value) * unit
     return value
 

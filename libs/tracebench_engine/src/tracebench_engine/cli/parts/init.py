@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -178,6 +179,6 @@ def _write(file: Path, text: str) -> None:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as err:
-        if file.exists():
+        if os.path.lexists(file):  # `Path.exists` raises for what cannot be looked at
             raise UsageError(f"`{file}` exists.", hint=shlex.join(["mv", str(file), f"{file}.old"])) from err
         raise UsageError(f"`{file}` cannot be written: {err.strerror}.", hint=f"ls -ld {quoted(file.parent)}") from err
