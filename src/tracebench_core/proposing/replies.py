@@ -13,9 +13,9 @@ from tracebench_core.specs import Parameter
 STARTS = 64
 """How many opening braces of one reply are tried as the beginning of an object."""
 
-_FENCE = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_FENCE = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)(?:\r?\n|\r|(?<![ \t]))[ \t]*```", re.DOTALL)
 _VARIABLE = re.compile(
-    r"<variable\b(?P<attributes>[^>]*)>\s*(?:<name>\s*(?P<name>.*?)\s*</name>\s*)?<value>(?P<value>.*?)</value>\s*</variable>",
+    r"<variable\b(?P<attributes>[^>]*)>\s*(?:<name>(?P<name>.*?)</name>\s*)?<value>(?P<value>.*?)</value>\s*</variable>",
     re.DOTALL,
 )
 _NAME_ATTRIBUTE = re.compile(r"""\bname\s*=\s*["'](.*?)["']""")
@@ -58,7 +58,7 @@ def _read_xml(text: str) -> dict[str, Any]:
     found = {}
     for match in _VARIABLE.finditer(text):
         attribute = _NAME_ATTRIBUTE.search(match["attributes"])
-        name = match["name"] or (attribute[1] if attribute else None)
+        name = (match["name"] or "").strip() or (attribute[1] if attribute else None)
         if name:
             found[name] = re.sub(r"\A[ \t]*\r?\n|\r?\n[ \t]*\Z", "", match["value"])
     return found

@@ -53,6 +53,7 @@ def test_an_empty_reply_is_told_apart() -> None:
         ('<variable name="prompt"><value>\n  a\n</value></variable>{"prompt": "b"}', {"prompt": "  a"}),
         ("<variable kind='x' name='prompt'><value>a</value></variable>", {"prompt": "a"}),
         ('<variable name="other"><name> prompt </name><value>a</value></variable>', {"prompt": "a"}),
+        ('<variable name="prompt"><name> </name><value>a</value></variable>', {"prompt": "a"}),
         ('<variable name="prompt"><value>a</value></variable><variable><value>b</value></variable>', {"prompt": "a"}),
         ("```\nfirst\n```\n```python\nlast\n```", {"code": "last"}),
     ],
@@ -86,6 +87,13 @@ def test_a_block_is_the_value_of_the_only_parameter_or_of_the_only_code(
 )
 def test_a_fence_goes_only_where_it_holds_all_of_the_text(text: str, bare: str) -> None:
     assert strip_fence(text) == bare
+
+
+@pytest.mark.parametrize("before", ["<variable><name>", "```\n"])
+def test_a_long_run_of_blanks_is_read_in_a_time_that_grows_with_its_length(before: str) -> None:
+    """Where it grew with its square or cube the test would end by its timeout."""
+    with pytest.raises(UnreadableReply):
+        read_reply(f"{before}{' ' * 500_000}x", BOTH)
 
 
 class Spending:
