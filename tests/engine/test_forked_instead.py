@@ -14,6 +14,9 @@ import pytest
 from tests.engine.test_set_back import needs_kernel
 from tests.whole import HEAVY
 
+from tracebench_engine.run.local import worker
+from tracebench_engine.run.local.diagnosis import why_forked
+
 ROOT = Path(__file__).parents[2]
 HIDE = [sys.executable, str(ROOT / "tests" / "sandbox" / "hide.py")]
 JOBS = 20
@@ -118,3 +121,11 @@ def test_what_a_container_forbids_is_told_and_jobs_are_forked(
     assert 0 < len(lines) <= 10
     assert all(TOLD.fullmatch(line) for line in lines), lines
     assert record(run_dir) == usual
+
+
+@needs_kernel
+def test_a_process_that_cannot_be_watched_says_so_and_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "USERFAULTFD", -1)
+    monkeypatch.setattr(worker, "PATIENCE", 600.0)
+
+    assert why_forked() == "it cannot be watched"

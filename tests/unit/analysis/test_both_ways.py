@@ -62,7 +62,7 @@ def test_functions_and_runs_agree_on_random_tables(tmp_path: Path) -> None:
         agree(number, tmp_path)
 
 
-@pytest.mark.heavy("whole")
+@pytest.mark.heavy("soak")
 def test_functions_and_runs_agree_on_a_thousand_random_tables(tmp_path: Path) -> None:
     for number in range(1000):
         agree(number, tmp_path)

@@ -49,6 +49,8 @@ USER_MODE_ONLY = 1
 SO_PEEK_OFF = 42
 HEAP = "[heap]"
 SETTLED = b"settled"
+WATCHED, UNWATCHED = b"w", b"u"
+"""A process's first word: with it comes what watches its memory, or nothing where the kernel gives none."""
 LONGEST_WORDS = 200
 HEADER = struct.Struct("=III")
 """How many ranges of memory and how many descriptors to give up, and how long the order is."""
@@ -222,9 +224,10 @@ def live(end: socket.socket, run_child: Callable[[JobOrder], int], *, parent: in
     watcher = _libc.syscall(USERFAULTFD, os.O_CLOEXEC | os.O_NONBLOCK | USER_MODE_ONLY)
     end.settimeout(None)
     if watcher < 0:
+        end.send(UNWATCHED)  # an end alone says nothing: the template has this end of the socket, too
         os._exit(1)
     inside = Inside()
-    socket.send_fds(end, [b"w"], [watcher])
+    socket.send_fds(end, [WATCHED], [watcher])
     os.close(watcher)
     while head := end.recv(HEADER.size):  # here it waits when its image is taken, and to here it is set back
         ranges, files, length = HEADER.unpack(head)
