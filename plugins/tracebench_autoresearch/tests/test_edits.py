@@ -100,3 +100,9 @@ def test_an_edit_that_does_not_apply_is_refused_in_words(reply: str, words: str)
 
     assert words in str(raised.value)
     assert FILES["a.py"] == "x = 1\ny = 2\nx = 3\n"
+
+
+def test_a_reply_of_empty_lines_is_read_in_a_time_that_grows_with_its_length() -> None:
+    """Where it grew with its square the test would end by its timeout."""
+    with pytest.raises(UnusableEdit, match="holds no edit"):
+        read_proposal("x" + "\n" * 500_000 + "x", FILES)

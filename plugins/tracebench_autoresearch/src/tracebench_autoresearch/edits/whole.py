@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from tracebench_autoresearch.edits.files import clean_path
 
 _FILE = re.compile(
-    r"^\W*FILE\W*:[ \t]*(?P<path>[^\n]+)\n\s*(?P<fence>`{3,})[^\n`]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
+    r"^[^\w\n]*FILE\W*:[ \t]*(?P<path>[^\n]+)\n\s*(?P<fence>`{3,})[^\n`]*\n(?P<text>.*?)^(?P=fence)[ \t]*$",
     re.DOTALL | re.MULTILINE,
 )
 
