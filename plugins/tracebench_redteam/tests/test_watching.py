@@ -32,9 +32,8 @@ def start(mark: str, seconds: float) -> subprocess.Popen[bytes]:
 def test_what_got_away_counts_whether_it_is_gone_soon_or_not(seconds: float) -> None:
     with Watch(["redaway"]) as watch, start("redaway", seconds) as process:
         watch.participant_ended()
-        assert (
-            watch.late_seconds("redaway") > 0.0
-        )  # however little it gets of a busy machine; of what was killed nothing counts
+        # However little it gets of a busy machine: of what was killed nothing counts.
+        assert watch.late_seconds("redaway") > 0.0
         process.kill()
 
 
