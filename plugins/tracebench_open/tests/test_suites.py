@@ -125,6 +125,21 @@ def test_a_score_is_of_train_alone_where_the_task_has_no_more_and_never_where_on
         assert counted(unmeasured, {TRAIN}) is None
 
 
+def without(score: str, job: str) -> Callable[[Members, list[dict[str, Any]]], None]:
+    """Return the change by which a job has not measured one of its scores."""
+
+    def change(members: Members, records: list[dict[str, Any]]) -> None:
+        name = f"jobs/{job}/results.json"
+        members[name], count = re.subn(
+            rb'"%s": [-0-9.]+' % score.encode(), b'"%s": null' % score.encode(), members[name]
+        )
+        assert count == 1
+        end = next(r for r in records if r["kind"] == "job_finished" and r["job"] == job)
+        end["digest"] = hashlib.sha256(members[name]).hexdigest()
+
+    return change
+
+
 @pytest.mark.parametrize(
     "taken",
     [(TESTED, "score_test", ["-3.000 ±0.000", ""]), (TRAIN, "score_val_best", ["", "1.000 ±0.000"])],
@@ -138,16 +153,7 @@ def test_what_was_not_measured_stays_missing(
     folder = copied(made, tmp_path)
     job = a_job(folder, task)
 
-    def change(members: Members, records: list[dict[str, Any]]) -> None:
-        name = f"jobs/{job}/results.json"
-        members[name], count = re.subn(
-            rb'"%s": [-0-9.]+' % score.encode(), b'"%s": null' % score.encode(), members[name]
-        )
-        assert count == 1
-        end = next(r for r in records if r["kind"] == "job_finished" and r["job"] == job)
-        end["digest"] = hashlib.sha256(members[name]).hexdigest()
-
-    resealed(folder, 0, change)
+    resealed(folder, 0, without(score, job))
     assert row(folder / "page.md", "Anneal") == [*cells, ""]
     assert alone(folder).returncode == 0
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))  # where nobody has the key of the run's journal
@@ -166,16 +172,7 @@ def test_a_start_that_one_seed_did_not_measure_has_no_mean_over_the_others(
     cells = {name: row(folder / "page.md", "(initial)")[at] for at, name in enumerate((TRAIN, TESTED))}
     job = a_job(folder, task, REFERENCE)
 
-    def change(members: Members, records: list[dict[str, Any]]) -> None:
-        name = f"jobs/{job}/results.json"
-        members[name], count = re.subn(
-            rb'"%s": [-0-9.]+' % score.encode(), b'"%s": null' % score.encode(), members[name]
-        )
-        assert count == 1
-        end = next(r for r in records if r["kind"] == "job_finished" and r["job"] == job)
-        end["digest"] = hashlib.sha256(members[name]).hexdigest()
-
-    resealed(folder, 0, change)
+    resealed(folder, 0, without(score, job))
     assert all(cells.values())
     expected = [cells[name] if name == left else "" for name in (TRAIN, TESTED)]
     assert row(folder / "page.md", "(initial)")[:2] == expected
