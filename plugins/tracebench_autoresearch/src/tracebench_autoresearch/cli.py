@@ -123,7 +123,7 @@ def diff(
 ) -> None:
     """Print what an experiment changed. The best against the initial files, or a candidate against what it was made from."""
     run, job_id = _open(name, job, runs_dir)
-    found = read_history(run, job_id)
+    found = _measured(run, job_id)
     if candidate is None:
         old, new = "c0", found.best
     else:
@@ -167,9 +167,7 @@ def plot(
 def best(name: Name, *, job: Job = None, runs_dir: RunsDir = None) -> None:
     """Show the best, and the changes that led to it. With its measurements beside the baseline."""
     run, job_id = _open(name, job, runs_dir)
-    found = read_history(run, job_id)
-    if not found.experiments:
-        raise UsageError(f"Job `{job_id}` has measured nothing yet.")
+    found = _measured(run, job_id)
     by_id = {one.candidate: one for one in found.experiments}
     start, end = found.experiments[0], by_id[found.best]
     output.line(f"{found.metric}: {output.number(start.value)} -> {output.number(end.value)} ({found.direction})")
@@ -206,9 +204,7 @@ def export(
 ) -> None:
     """Write a job as commits on a new branch. One for each kept change, with its metric and hypothesis."""
     run, job_id = _open(name, job, runs_dir)
-    found = read_history(run, job_id)
-    if not found.experiments:
-        raise UsageError(f"Job `{job_id}` has measured nothing yet.")
+    found = _measured(run, job_id)
     if root is not None:
         catalog.configure({"root": root})
     experiment = catalog.find(found.task.partition(":")[2])
@@ -246,6 +242,15 @@ def _open(name: str, job: str | None, runs_dir: str | None) -> tuple[Run, str]:
         raise UsageError(f"Run `{run.run_id}` has no job on a task of `autoresearch`.")
     listed = ", ".join(f"`{spec.job_id}` ({spec.task_id}, {spec.trainer_id}, seed {spec.seed})" for spec in jobs)
     raise UsageError(f"Run `{run.run_id}` has {len(jobs)} jobs: {listed}.", hint=f"--job {jobs[0].job_id}")
+
+
+def _measured(run: Run, job_id: str) -> History:
+    """Return a job's history, in which there is an experiment."""
+
+    found = read_history(run, job_id)
+    if not found.experiments:
+        raise UsageError(f"Job `{job_id}` has measured nothing yet.")
+    return found
 
 
 def _files(run: Run, job_id: str, candidate: str) -> dict[str, str]:
