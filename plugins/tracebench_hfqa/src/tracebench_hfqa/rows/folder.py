@@ -34,14 +34,11 @@ def files_for(root: Path, entry: Entry, split: str, *, subtask: str | None) -> l
             f"bbeh_{subtask}/task.json",
             f"{subtask}/task.json",
         )
-        found = [p / name for p in places for name in names if (p / name).is_file()]
-        found += [
-            f
-            for p in places
-            for f in sorted(p.glob(f"data/{subtask}-*.parquet")) + sorted(p.glob(f"{subtask}-*.parquet"))
-        ]
-        if found:
-            return found if found[0].suffix == ".parquet" else found[:1]
+        for place in places:
+            found = [place / name for name in names if (place / name).is_file()]
+            shards = (*sorted(place.glob(f"data/{subtask}-*.parquet")), *sorted(place.glob(f"{subtask}-*.parquet")))
+            if found or shards:
+                return found[:1] or [*shards]
         raise _nothing(root, entry, f"`{subtask}`", places)
     for place in places:
         files = sorted(f for f in (*place.glob("*"), *place.glob("data/*")) if f.suffix in ENDINGS and f.is_file())
