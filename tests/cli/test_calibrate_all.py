@@ -82,11 +82,11 @@ def test_a_broken_task_costs_itself_alone_and_suites_are_summed_up(cli: Cli, rud
 
 
 def test_a_task_that_hangs_is_given_up(cli: Cli, rude: Mapping[str, str]) -> None:
-    shown = cli("calibrate", "rude:hangs", "rude:last", "--task-timeout", "8", env={**rude, "ALSO": "hangs"})
+    shown = cli("calibrate", "rude:hangs", "rude:last", "--task-timeout", "5", env={**rude, "ALSO": "hangs"})
 
     assert shown.returncode == 1
     assert shown.stdout.splitlines() == [
-        "[FAIL] rude:hangs: its cases take longer than 8 s",
+        "[FAIL] rude:hangs: its cases take longer than 5 s",
         "[OK] rude:last one (gold): expected 1, seen 1",
     ]
 

@@ -335,12 +335,12 @@ def test_strict_finds_what_would_break_a_job_and_survives_it(cli: Cli, config: P
     config.write_text("tasks: [mine:hangs, mine:quits, mine:broken, mine:sound]\ntrainers: [NoOp]\n")
 
     done = cli(
-        "validate", "--config", "c.yaml", "--strict", "--task-timeout", "8", env={**env, "TRACEBENCH_PLUGINS": "mine"}
+        "validate", "--config", "c.yaml", "--strict", "--task-timeout", "5", env={**env, "TRACEBENCH_PLUGINS": "mine"}
     )
 
     told = {line.partition(": ")[0]: line for line in done.stdout.splitlines()}
     assert done.returncode == 1
-    assert "within 8 s" in told["[FAIL] mine:hangs"]
+    assert "within 5 s" in told["[FAIL] mine:hangs"]
     assert "ended with exit code 0" in told["[FAIL] mine:quits"]
     assert "fails on its own initial candidate" in told["[FAIL] mine:broken"]
     assert "[OK] mine:sound" in told

@@ -105,7 +105,7 @@ def test_options_of_the_task_alone_do_not_open_it_again(diary: Path, tmp_path: P
 
 
 def test_one_that_hangs_or_raises_costs_the_jobs_of_its_task_alone(diary: Path, tmp_path: Path) -> None:
-    summary = run(tmp_path, {"how": "hangs"}, {"how": "raises"}, {}, seeds=2, job_timeout=12)
+    summary = run(tmp_path, {"how": "hangs"}, {"how": "raises"}, {}, seeds=2, job_timeout=9)
 
     results = api.load_run(summary.run_dir).results.values()
     by_status = sorted((r.status, r.error.type if r.error else "") for r in results)

@@ -11,10 +11,10 @@ from pathlib import Path
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
 
-BURNT = 1.0
+BURNT = 0.4
 BURNER = """
 import time
-BURNT = 1.0
+BURNT = 0.4
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import *
 

@@ -147,7 +147,8 @@ def test_a_run_whose_template_is_held_starts_another_one_and_goes_on(
     assert gone(everyone)
 
 
-@pytest.mark.parametrize("asked", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=HEAVY)])
+@HEAVY  # those that are cancelled below are ended alike
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_can_be_ended_while_everything_below_it_is_held(
     waiting: tuple[subprocess.Popen[bytes], Path], asked: signal.Signals
 ) -> None:

@@ -99,7 +99,7 @@ def sandbox() -> Iterator[LocalSandbox]:
 
 @WAYS
 def test_work_that_needs_half_of_its_time_is_done_on_a_busy_machine(busy: LocalSandbox, way: Way) -> None:
-    outcome = way(busy, "work", 0.5, Limits(seconds=1.0, patience=100))
+    outcome = way(busy, "work", 0.3, Limits(seconds=0.6, patience=100))
 
     assert outcome.status == "ok", outcome.error
     assert outcome.value == "done" or outcome.value["stdout"] == "done\n" * 4
@@ -113,13 +113,13 @@ def test_who_starves_is_not_measured(busy: LocalSandbox, way: Way) -> None:
             "the kernel shares processors among sessions (sched_autogroup_enabled): a command has its own, and starves of nothing"
         )
     with pytest.raises(
-        NotMeasured, match=r"busy: within .* of its 1 s of processor time, and waited .* for a processor"
+        NotMeasured, match=r"busy: within .* of its 0.5 s of processor time, and waited .* for a processor"
     ):
-        way(busy, "work", FOREVER, Limits(seconds=1.0, patience=1.4))
+        way(busy, "work", FOREVER, Limits(seconds=0.5, patience=1.4))
 
 
 def test_after_that_a_session_is_over(busy: LocalSandbox) -> None:
-    with busy.session(CODE, "work", limits=Limits(seconds=1.0, patience=1.4)) as session:
+    with busy.session(CODE, "work", limits=Limits(seconds=0.5, patience=1.4)) as session:
         with pytest.raises(NotMeasured):
             session.call(FOREVER)
         assert "The session is over" in session.call(0.1).error
@@ -141,13 +141,13 @@ def test_who_spins_is_told_so(sandbox: LocalSandbox, way: Way, entry: str) -> No
 
 @WAYS
 def test_who_sleeps_is_told_so(sandbox: LocalSandbox, way: Way) -> None:
-    outcome = way(sandbox, "rest", FOREVER, Limits(seconds=2.0, patience=1.5))
+    outcome = way(sandbox, "rest", FOREVER, Limits(seconds=1.0, patience=1.5))
 
     assert outcome.status == "timeout"
-    assert "3 s on the clock was reached; of its 2 s of processor time the process had used" in outcome.error
+    assert "1.5 s on the clock was reached; of its 1 s of processor time the process had used" in outcome.error
 
 
 def test_without_patience_the_clock_decides(busy: LocalSandbox) -> None:
-    outcome = busy.call(CODE, "work", 1.0, limits=Limits(seconds=1.0, patience=1))
+    outcome = busy.call(CODE, "work", 0.5, limits=Limits(seconds=0.5, patience=1))
 
-    assert (outcome.status, outcome.error) == ("timeout", "The time limit of 1 s was reached.")
+    assert (outcome.status, outcome.error) == ("timeout", "The time limit of 0.5 s was reached.")

@@ -38,9 +38,13 @@ class Page(BaseHTTPRequestHandler):
         return
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 512  # the kernel lets one more that finds it full wait for seconds
+
+
 @pytest.fixture
 def page() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+    with Server(("127.0.0.1", 0), Page) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield "{}:{}".format(*server.server_address)
@@ -114,14 +118,14 @@ def test_where_few_files_may_be_open_connections_wait_and_the_relay_stays(page: 
         f"""
         import socket, time
         from urllib.request import urlopen
-        for _ in range(3):
+        for _ in range(2):
             crowd = []
             for _ in range(min({files} - 20, 150)):  # not more than the program itself may open
                 one = socket.socket()
                 one.setblocking(False)
                 one.connect_ex(({host!r}, {port}))
                 crowd.append(one)
-            time.sleep(2)  # as many are let in as may be
+            time.sleep(1)  # as many are let in as may be
             for one in crowd: one.close()
             print(len(urlopen("http://{page}", b"x" * {len(BODY)}, timeout=30).read()), flush=True)
         """
@@ -129,7 +133,7 @@ def test_where_few_files_may_be_open_connections_wait_and_the_relay_stays(page: 
     command = [*APART, f"{ONLY}{page}", sys.executable, "-c", source]
     limited = ["prlimit", f"--nofile={files}:{files}", *command]
     done = subprocess.run(limited, capture_output=True, text=True, timeout=100, check=False)
-    assert done.stdout.split() == [str(len(BODY))] * 3, done.stderr
+    assert done.stdout.split() == [str(len(BODY))] * 2, done.stderr
 
 
 @pytest.mark.parametrize("is_any", [True, False])

@@ -137,7 +137,7 @@ def test_closing_the_sandbox_removes_its_folder_and_processes() -> None:
 def test_a_timed_out_command_leaves_no_grandchild() -> None:
     with open_sandbox() as sandbox:
         script = "trap '' TERM; setsid sleep 600 & (sleep 600 & sleep 600 &) ; sleep 600"
-        outcome = sandbox.command(["sh", "-c", script], limits=Limits(seconds=0.5))
+        outcome = sandbox.command(["sh", "-c", script], limits=Limits(seconds=0.5, patience=1.5))
         assert outcome.status == "timeout"
         server = sandbox.template_pid
         assert eventually(lambda: not below(server))

@@ -265,7 +265,7 @@ PIECES = ("word ", "(A) ", "7, ", "\\boxed{", "**", "Answer: ", "Yes. ", "```\n"
 
 
 @pytest.mark.parametrize("name", one_in(3, READ))
-@pytest.mark.parametrize("piece", cells(zip(PIECES, strict=True), always=[("7, ",), ("\\boxed{",), ("```\n",)]))
+@pytest.mark.parametrize("piece", cells(zip(PIECES, strict=True), always=[("7, ",), ("\\boxed{",)]))
 def test_a_reply_of_a_megabyte_is_scored(name: str, piece: str) -> None:
     family, case = find_case(name, LOOKED_FOR.get(name, ["word"]))
     assert family.score(within_reach(piece * (1_000_000 // len(piece))), case).score <= 1

@@ -60,24 +60,24 @@ def test_every_word_in_braces_of_a_command_and_its_environment_is_filled_in(tmp_
 
 
 def test_an_agent_that_asks_for_nothing_is_told_of_and_ended(tmp_path: Path) -> None:
-    result, run_dir, log = work(tmp_path, {"argv": ["sleep", "600"], "silence": 3.0})
+    result, run_dir, log = work(tmp_path, {"argv": ["sleep", "600"], "silence": 2.0})
     assert result.status == "failed"
-    assert "`sleep` has asked no model and evaluated nothing in its first 3 s, and was ended" in str(result.error)
-    assert "in its first 1.5 s; it is ended after 3 s" in log
+    assert "`sleep` has asked no model and evaluated nothing in its first 2 s, and was ended" in str(result.error)
+    assert "in its first 1 s; it is ended after 2 s" in log
     events = (run_dir / "jobs" / result.job_id / "events.jsonl").read_text()
-    assert any("1.5 s" in e.get("doing", "") for e in map(json.loads, events.splitlines()) if e["kind"] == "activity")
+    assert any("1 s" in e.get("doing", "") for e in map(json.loads, events.splitlines()) if e["kind"] == "activity")
     assert result.time_seconds < 60
 
 
 @pytest.mark.parametrize("view", one_in(2, ["plain", "json"]))
 def test_a_silence_is_said_by_the_views_that_write_lines(tmp_path: Path, view: str) -> None:
     """It is said once, and before the job's end; what a job does else is not worth a line."""
-    trainer = {"id": "Agent", "params": {"argv": ["sleep", "600"], "silence": 3.0}}
+    trainer = {"id": "Agent", "params": {"argv": ["sleep", "600"], "silence": 2.0}}
     config = {"tasks": ["internal:code_param"], "trainers": [trainer], "seeds": [7], "runs_dir": str(tmp_path)}
     told = io.StringIO()
     api.run(parse_config(config), reporter=view, stream=told)
     lines = told.getvalue().splitlines()
-    words = "`sleep` has asked no model and evaluated nothing in its first 1.5 s; it is ended after 3 s"
+    words = "`sleep` has asked no model and evaluated nothing in its first 1 s; it is ended after 2 s"
     [place] = [number for number, line in enumerate(lines) if words in line]
     if view == "plain":
         assert lines[place] == f"internal:code_param x Agent seed=7: {words}"

@@ -19,7 +19,7 @@ from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Axis, Budget
 from tracebench_testing.fake_openai import FakeOpenAI
 
-CALLERS = 150
+CALLERS = 100
 PRICE = {"fake": {"prompt": 1.0, "completion": 2.0}}
 CAPS: dict[Axis, float] = {"llm_calls": 40, "tokens": 3_000, "usd": 0.003}
 LONG = " ".join(["word"] * 60)

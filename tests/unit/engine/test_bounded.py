@@ -67,8 +67,9 @@ def test_what_uses_the_sandbox_is_ended_between_two_requests_and_closes_its_sess
                 while True:
                     session.call(0.01)
 
+        assert sandbox.call(CODE, "f", 0).value == 0  # its server is there
         with pytest.raises(Overdue):
-            bounded(work, 3, gate)
+            bounded(work, 1.5, gate)
 
         with pytest.raises(OutOfTime):
             sessions[0].call(0)

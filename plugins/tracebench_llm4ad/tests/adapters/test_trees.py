@@ -189,7 +189,7 @@ def test_keywords_reach_the_foreign_constructor(bench: Path, evaluate: Evaluate)
         ),
         ("def choose(numbers, used):\n    return 99\n", "error", "IndexError"),
         pytest.param("def choose(numbers, used):\n    raise ValueError('mine')\n", "error", "mine", marks=HEAVY),
-        ("def choose(numbers, used):\n    while True: pass\n", "timeout", "time"),
+        pytest.param("def choose(numbers, used):\n    while True: pass\n", "timeout", "time", marks=HEAVY),
         ("def other(numbers, used):\n    return 0\n", "invalid", "choose"),
         ("def choose(numbers, used):\n    import os; os._exit(0)\n", "error", ""),
     ],

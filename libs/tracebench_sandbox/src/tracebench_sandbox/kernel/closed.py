@@ -59,7 +59,7 @@ class Relay:
         for address in self._addresses:
             listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             listener.bind(address)
-            listener.listen(64)
+            listener.listen(MOST_CONNECTIONS)  # one that finds it full is tried again by the kernel after a second
             listeners.append(listener)
         if listeners:
             socket.send_fds(self._inside, [b"."], [listener.fileno() for listener in listeners])
