@@ -38,10 +38,13 @@ def unquoted(source: str) -> Iterator[tuple[int, str]]:
             if isinstance(part, ast.Constant):
                 before += str(part.value)
             elif isinstance(part, ast.FormattedValue):
+                if not COMMAND.search(before):
+                    before += "x"
+                    continue
                 inside = ast.unparse(part.value)
                 called = ast.unparse(part.value.func) if isinstance(part.value, ast.Call) else ""
                 is_safe = called in {"quoted", "quote", "shlex.quote", "shlex.join", "len"} or inside in NO_PATH
-                if COMMAND.search(before) and PATHS.search(inside) and not is_safe:
+                if PATHS.search(inside) and not is_safe:
                     yield node.lineno, inside
                 before += "x"
 

@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from tests.llm.scripted import Scripted
-from tests.whole import HEAVY
+from tests.whole import HEAVY, one_in
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -134,7 +134,7 @@ tasks: [{id: "quiet:ask", eval_kwargs: {agent: nop}}]
 @pytest.mark.parametrize(
     ("path", "ok", "words"),
     [
-        ("/v1", True, "takes connections"),
+        pytest.param("/v1", True, "takes connections", marks=HEAVY),
         ("", True, "asked at {host}/v1"),
         ("/there", False, "one does at {host}/there/v1"),
     ],
@@ -226,7 +226,7 @@ def test_who_installs_the_bench_by_an_extra_of_the_core_is_told(cli: Cli, tmp_pa
     assert told() == ["acme requires tracebench-core[ui]"]
 
 
-@pytest.mark.parametrize("broken", ["no METADATA", "no name", "no text", "lines that no standard allows"])
+@pytest.mark.parametrize("broken", one_in(3, ["no METADATA", "no name", "no text", "lines that no standard allows"]))
 def test_an_install_that_is_broken_does_not_keep_the_others_from_being_told(
     cli: Cli, tmp_path: Path, broken: str
 ) -> None:

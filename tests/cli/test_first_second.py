@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import COMMAND
+from tests.warm import trace_bench
 from tests.whole import HEAVY, one_in
 
 SLOW = "import sys, time\nsys.stderr.write('importing\\n'); sys.stderr.flush()\ntime.sleep(30)\n"
@@ -113,7 +114,7 @@ def test_an_interrupt_between_the_plan_and_the_first_job_names_the_command_that_
     )  # fmt: skip
     assert stopped.returncode == 130
     assert "interrupted\nNo job had begun. Continue:  trace-bench resume runs/r" in stopped.stderr
-    assert subprocess.run([str(COMMAND), "resume", "runs/r"], cwd=tmp_path, check=False, timeout=120).returncode == 0
+    assert trace_bench("resume", "runs/r", folder=tmp_path, environ=os.environ).returncode == 0
 
 
 SMALL = "tasks: ['internal:multi_param', 'internal:code_param']\ntrainers: [SequentialRefine]\nseeds: [1, 2]\nmax_workers: 2\n"

@@ -13,13 +13,13 @@ from subprocess import CompletedProcess
 
 import pytest
 from tests.cli.conftest import COMMAND, brought_from, command_in, installed_in
+from tests.whole import HEAVY
 
 from tracebench_core.specs import TaskSpec
 from tracebench_engine.checks.regrading import why_not
 from tracebench_gateway.turns import TRAINING
 
 Cli = Callable[..., CompletedProcess[str]]
-Install = Callable[..., Mapping[str, str]]
 
 SUITE = """
 from tracebench_core.hookspecs import hookimpl
@@ -164,7 +164,7 @@ def test_a_later_score_that_was_changed_is_refused(cli: Cli, env: Mapping[str, s
     assert cli("compare", "first", env=env).returncode == 0
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGKILL, -9, marks=HEAVY)])
 def test_what_is_ended_in_the_middle_keeps_what_it_scored_and_can_be_done_again(
     cli: Cli, env: Mapping[str, str], tmp_path: Path, sent: signal.Signals, code: int
 ) -> None:
@@ -279,17 +279,25 @@ def tracebench_tasks():
 """
 
 
-@pytest.fixture
-def crossed(plugin_path: Install, cli: Cli, tmp_path: Path) -> Mapping[str, str]:
-    """A recorded run in which two examples ask the same and are answered differently, `b` first; then `a` comes to ask first."""
-    found = plugin_path("crossed", CROSSED, group="tracebench", entry="crossed", target="crossed")
+@pytest.fixture(scope="module")
+def b_first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a recorded run in which two examples ask the same and are answered differently, `b` first."""
+    folder = tmp_path_factory.mktemp("crossed")
+    found = installed_in(folder, "crossed", CROSSED, group="tracebench", entry="crossed", target="crossed")
+    (folder / "x.yaml").write_text("tasks: ['crossed:weighs']\ntrainers: [NoOp]\nseeds: [1, 2]\neval_workers: 2\n")
     env = {"TRACEBENCH_PLUGINS": "crossed", **found}
-    (tmp_path / "x.yaml").write_text("tasks: ['crossed:weighs']\ntrainers: [NoOp]\nseeds: [1, 2]\neval_workers: 2\n")
-    ran = cli("run", "--config", "x.yaml", "-o", "run_id=x", "-o", "llm.record=true", env=env)
+    ran = command_in(folder)("run", "--config", "x.yaml", "-o", "run_id=x", "-o", "llm.record=true", env=env)
     assert ran.returncode == 0, ran.stderr
+    return folder
+
+
+@pytest.fixture
+def crossed(b_first: Path, tmp_path: Path) -> Mapping[str, str]:
+    """A copy of that run, and `a` comes to ask first."""
+    shutil.copytree(b_first, tmp_path, dirs_exist_ok=True)
     module = tmp_path / "site" / "crossed.py"
     module.write_text(CROSSED.replace('SECOND = "a"', 'SECOND = "b"'))
-    return env
+    return {"TRACEBENCH_PLUGINS": "crossed", **brought_from(tmp_path)}
 
 
 def test_equal_prompts_of_different_examples_keep_their_answers(

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import pytest
 from tests.cli.conftest import Cli, brought_from, command_in, installed_in
+from tests.whole import HEAVY, one_in
 
 PLUGIN = '''
 import sys
@@ -192,10 +193,10 @@ def test_a_twin_ends_where_a_cap_ended_the_job(cli: Cli, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("import tracebench_core\n" + LIBRARY, "has imported tracebench_core"),
+        pytest.param("import tracebench_core\n" + LIBRARY, "has imported tracebench_core", marks=HEAVY),
         (IN_A_PROCESS.replace("LIBRARY", repr(LIBRARY)), "has imported tracebench_core"),
         ("raise ValueError('out of luck')", "failed with code 1"),
-        ("", "failed with code 0"),
+        pytest.param("", "failed with code 0", marks=HEAVY),
     ],
     ids=["ours", "ours in one of two processes", "raises", "does nothing"],
 )
@@ -212,7 +213,7 @@ def test_a_twin_that_proves_nothing_is_refused(
 @pytest.mark.parametrize(
     ("trainer", "record", "told"),
     [
-        ("Lone", True, ("`Lone` declares no twin", "trace-bench list-trainers")),
+        pytest.param("Lone", True, ("`Lone` declares no twin", "trace-bench list-trainers"), marks=HEAVY),
         ("Unequipped", True, ("`walking` is not installed", " walking")),
         ("Walker", False, ("was not recorded", "llm.record=true")),
     ],
@@ -230,7 +231,7 @@ def test_what_has_no_twin_is_told_in_words(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["request", "reply", "job_id", "role"])
+@pytest.mark.parametrize("name", one_in(4, ["request", "reply", "job_id", "role"]))
 def test_a_recorded_call_that_lacks_something_is_named(
     cli: Cli, brought: Mapping[str, str], tmp_path: Path, name: str
 ) -> None:

@@ -189,7 +189,7 @@ def test_a_gateway_or_sandbox_server_that_is_ended_is_started_again(
         mode="stub",
         tasks=["internal:code_param"],
         trainers=[{"id": "SequentialRefine", "params": {"num_steps": 3}}],
-        seeds=list(range(6)),
+        seeds=list(range(4)),
     )
     wait_for(lambda: "job" in tree(process.pid).values())
     os.kill(next(pid for pid, kind in tree(process.pid).items() if kind == helper), sig)

@@ -108,7 +108,7 @@ def test_jobs_that_are_forked_come_to_the_same(tmp_path: Path, usual: dict[str, 
 @needs_kernel
 @pytest.mark.parametrize(
     ("hidden", "words"),
-    [pytest.param(*item, marks=() if turn == 0 else HEAVY, id=item[0]) for turn, item in enumerate(MISSING.items())],
+    [pytest.param(*item, marks=HEAVY, id=item[0]) for item in MISSING.items()],
 )
 def test_what_a_container_forbids_is_told_and_jobs_are_forked(
     tmp_path: Path, usual: dict[str, Any], hidden: str, words: str

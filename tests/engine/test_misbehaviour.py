@@ -41,7 +41,7 @@ def test_a_trainer_that_raises_fails_with_its_last_line_and_keeps_what_it_found(
 
 @pytest.mark.parametrize("trainer", one_in(2, ["hangs", "sleeps"]))
 def test_the_time_limit_holds_whatever_the_job_does_and_the_best_is_scored(lab: Lab, trainer: str) -> None:
-    summary = lab("lab:fine", trainer, job_timeout=4.0)
+    summary = lab("lab:fine", trainer, job_timeout=3.0)
 
     result = only(summary)
     assert (result.status, result.stop_reason) == ("timeout", "timeout")

@@ -132,9 +132,10 @@ def test_one_answer_that_is_no_completion_costs_its_proposal_only(tmp_path: Path
 def test_a_model_that_never_answers_fails_the_job_in_words(
     tmp_path: Path, fault: Fault, asked: int, words: str, n: int
 ) -> None:
+    limit = 0.1 if fault == "hang" else 0.5
     with FakeOpenAI(reply=answer, script=[fault] * 20) as server:
         summary = run(
-            tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": n}}], llm={"timeout": 0.5, "max_retries": 1}
+            tmp_path, server, trainers=[{"id": "BestOfN", "params": {"n": n}}], llm={"timeout": limit, "max_retries": 1}
         )
 
     (result,) = api.load_run(summary.run_dir).results.values()

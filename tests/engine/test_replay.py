@@ -95,7 +95,7 @@ def test_a_recording_that_answers_nothing_fails_the_job_and_names_the_nearest(tm
     assert [d.field for d in differences(recorded, replayed)] == ["job", "job"]
 
 
-@pytest.mark.parametrize("trainer", ["SequentialRefine", "BestOfN"])
+@pytest.mark.parametrize("trainer", ["SequentialRefine", pytest.param("BestOfN", marks=HEAVY)])
 def test_a_replay_that_leaves_its_recording_ends_there_and_is_not_ok(tmp_path: Path, trainer: str) -> None:
     count = {"SequentialRefine": "num_steps", "BestOfN": "n"}[trainer]
     recorded = run(tmp_path / "a", trainers=[{"id": trainer, "params": {count: 2}}], llm={"record": True})
@@ -124,6 +124,7 @@ def test_seeds_that_were_never_recorded_are_refused_before_any_job(tmp_path: Pat
     assert not (tmp_path / "b").exists()
 
 
+@HEAVY  # `tests/cli/test_golden.py` replays runs by the command, too
 def test_the_command_replays_a_run_without_key_or_config(tmp_path: Path) -> None:
     recorded = run(tmp_path / "runs", llm={"record": True}, seeds=[1, 2])
     done = trace_bench(tmp_path, "replay", recorded.run_id)

@@ -26,6 +26,7 @@ from tracebench_runs.check.fsck import check_run
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.journal.trust import read_trust
 from tracebench_runs.reading.compare import without_times
+from tracebench_runs.storage import lock
 from tracebench_runs.storage.layout import RunLayout
 from tracebench_runs.storage.lock import holder_of
 
@@ -212,7 +213,9 @@ def test_a_training_that_is_not_what_was_sealed_is_done_again(bench: Bench, dama
     assert bench.results() == bench.results("calm")
 
 
-def test_a_run_whose_runner_was_killed_is_nobody_elses_while_a_helper_lives(bench: Bench) -> None:
+def test_a_run_whose_runner_was_killed_is_nobody_elses_while_a_helper_lives(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = bench.folder / "wait-a1"
     gate.touch()
     path = bench.folder / "config.yaml"
@@ -228,8 +231,10 @@ def test_a_run_whose_runner_was_killed_is_nobody_elses_while_a_helper_lives(benc
     process.wait()
 
     assert holder_of(RunLayout(bench.run_dir)) == process.pid
-    with pytest.raises(RunDirError, match="held by helpers of a runner that is gone"):
-        bench.resume()
+    with monkeypatch.context() as hurried:
+        hurried.setattr(lock, "PATIENCE", 0.5)
+        with pytest.raises(RunDirError, match="held by helpers of a runner that is gone"):
+            bench.resume()
 
     for pid in helpers:
         os.kill(pid, signal.SIGCONT)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tracebench_core.specs.events import LLMCall
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
 from tracebench_runs.check.fsck import check_run
+from tracebench_testing.local_http import LocalServer
 
 TESTS = [f"t{n}" for n in range(5)]
 LAB = (
@@ -123,7 +124,7 @@ class Counting:
                     counting.before(text)
                 self.wfile.write(told[-1])
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = LocalServer(("127.0.0.1", 0), Handler)
         self.base_url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

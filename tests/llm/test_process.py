@@ -15,6 +15,7 @@ from tests.llm.conftest import KEY, Open, say
 
 from tracebench_core.errors import ModelError
 from tracebench_core.specs import Budget
+from tracebench_gateway import gateway_process
 from tracebench_gateway.client import GatewayClient
 from tracebench_testing.fake_openai import FakeOpenAI
 
@@ -60,7 +61,10 @@ def test_who_asks_a_held_gateway_is_answered_by_the_next_one(open_door: Open, *,
     assert told == [1]
 
 
-def test_who_asks_a_gateway_that_is_closed_is_told_so_and_keeps_nobody_waiting(open_door: Open) -> None:
+def test_who_asks_a_gateway_that_is_closed_is_told_so_and_keeps_nobody_waiting(
+    open_door: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_process, "END_SECONDS", 0.5)
     door = open_door()
     door.gateway.run_used()
     os.kill(door.gateway.pid, signal.SIGSTOP)

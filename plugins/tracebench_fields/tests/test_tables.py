@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from tests.whole import one_in
+
 COMMAND = Path(__file__).parents[3] / "benchmarks/field_tables.py"
 
 
@@ -35,17 +38,24 @@ def test_what_was_cut_off_goes_on_and_nothing_is_made_twice(tmp_path: Path) -> N
     assert all(o["calls"] == 4 and o["best_made"] >= o["score"] for o in before if o["trainer"] == "BestOfN")
 
 
-def test_held_families_need_the_secret_of_a_release(tmp_path: Path) -> None:
-    for arguments in (
-        ["--half", "held"],
-        ["--half", "reserve"],
-        ["--half", "all"],
-        ["--families", "order"],
-        ["--families", "gates"],
-        ["--half", "both", "--release", "never"],
-    ):
-        refused = tables(*arguments, "--keep", tmp_path)
-        assert refused.returncode == 1
-        assert "Traceback" not in refused.stderr
-        assert "--release NAME" in refused.stderr or "`never`" in refused.stderr
+@pytest.mark.parametrize(
+    "arguments",
+    one_in(
+        3,
+        [
+            ["--half", "held"],
+            ["--half", "reserve"],
+            ["--half", "all"],
+            ["--families", "order"],
+            ["--families", "gates"],
+            ["--half", "both", "--release", "never"],
+        ],
+    ),
+    ids=" ".join,
+)
+def test_held_families_need_the_secret_of_a_release(tmp_path: Path, arguments: list[str]) -> None:
+    refused = tables(*arguments, "--keep", tmp_path)
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+    assert "--release NAME" in refused.stderr or "`never`" in refused.stderr
     assert not list(tmp_path.iterdir())

@@ -106,14 +106,12 @@ def test_a_word_of_a_sentence_is_no_option(reply: str, held: str) -> None:
         assert content(reply, find_family("mcqa"), case) == (gold in held)
 
 
-def test_a_prompt_that_only_teaches_has_no_gain_of_form(tmp_path: Path) -> None:
-    trainers = ("BestOfN", "OPRO", "SequentialRefine")
-    told = trained(tmp_path, Rules(knows=False, instructions="LEARN what you know."), *trainers)
+@pytest.mark.parametrize("trainer", one_in(3, ["OPRO", "BestOfN", "SequentialRefine"]))
+def test_a_prompt_that_only_teaches_has_no_gain_of_form(tmp_path: Path, trainer: str) -> None:
+    told = trained(tmp_path, Rules(knows=False, instructions="LEARN what you know."), trainer)
     found = [json.loads(path.read_text()) for path in told.glob("jobs/*/results.json")]
-    gains = {
-        name: [(r["gain"]["content"], r["gain"]["form"]) for r in found if r["trainer_id"] == name] for name in trainers
-    }
-    assert gains == {name: [(1, 0), (1, 0)] for name in trainers}
+    gains = [(r["gain"]["content"], r["gain"]["form"]) for r in found if r["trainer_id"] == trainer]
+    assert gains == [(1, 0), (1, 0)]
 
 
 @pytest.fixture(scope="module")
