@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from tracebench_core.contracts import JobLogger
-from tracebench_core.errors import UNWRITABLE, TraceBenchError
+from tracebench_core.errors import UNWRITABLE
 from tracebench_core.ids import derive_seed
 from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.specs import JobOrder, JobResult, JobSpec, TaskSpec
@@ -242,7 +242,7 @@ class Observers:
             try:
                 build = load_ref(host.component("logger", job.logger).loader, owner=job.logger)
                 self._logger = build(layout.path, **job.logger_kwargs)
-            except (TraceBenchError, TypeError, ValueError, OSError) as err:
+            except Exception as err:  # noqa: BLE001 - as below
                 log.warning("logger %s is off: %s", job.logger, err)
 
     @property
@@ -263,7 +263,10 @@ class Observers:
     def close(self) -> None:
         """Let the logger write what it holds."""
         if self._logger is not None:
-            self._logger.close()
+            try:
+                self._logger.close()
+            except Exception as err:  # noqa: BLE001 - as above
+                log.warning("logger %s could not be closed: %s", self._job.logger, err)
 
 
 def _environments(order: JobOrder, spec: TaskSpec, recorder: Recorder) -> JobEnvironments | None:
