@@ -143,9 +143,9 @@ def _of_models(config: RunConfig, host: PluginHost, *, environ: Mapping[str, str
         words = f"holds `{name}`, which is sent as it is written, and no provider is known to take it. Did you mean `{near}`?"
         yield Check("WARN", place, words)
     for url, asked in addresses(config, environ=environ).items():
-        if url.rstrip("/") != asked:
+        if url.rstrip("/") != asked.rstrip("/"):
             yield Check("OK", f"base_url {url}", f"names no path: asked at {asked}")
-        elif not url.endswith("/v1"):
+        elif not asked.rstrip("/").endswith("/v1"):
             yield Check("OK", f"base_url {url}", "does not end in `/v1`: asked as it stands, through litellm")
 
 
