@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from tests.processes import is_alive
 from tests.whole import HEAVY, one_in
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -82,13 +83,6 @@ def live(cli: Cli, env: Mapping[str, str]) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
     runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
     return runs
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_a_detached_run_goes_on_by_itself_and_keeps_its_log(

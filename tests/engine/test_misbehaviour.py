@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.processes import has_ended
 from tests.whole import one_in
 
 from tracebench_core.errors import typed
@@ -17,13 +18,6 @@ Lab = Callable[..., api.RunSummary]
 def only(summary: api.RunSummary) -> JobResult:
     (result,) = api.load_run(summary.run_dir).results.values()
     return result
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
 
 
 def test_a_trainer_that_raises_fails_with_its_last_line_and_keeps_what_it_found(lab: Lab) -> None:
@@ -79,7 +73,7 @@ def test_a_daemon_does_not_outlive_its_job(lab: Lab, tmp_path: Path) -> None:
     result = only(lab("lab:fine", {"id": "daemon", "params": {"path": str(note)}}))
 
     assert result.status == "ok"
-    assert not is_running(int(note.read_text()))
+    assert has_ended(int(note.read_text()))
 
 
 def test_a_trainer_that_moves_away_and_closes_its_output_is_kept_whole(lab: Lab) -> None:

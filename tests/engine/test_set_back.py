@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.processes import has_ended
 from tests.whole import cells, one_in
 
 from tracebench_engine import api
@@ -390,7 +391,7 @@ def test_nothing_of_a_job_is_there_for_the_next(litter: Callable[..., Any], kind
         assert len({(r.score_test, r.score_val_best) for r in results}) == 1
         assert len(seen) >= JOBS
     assert json.loads((summary.run_dir / "summary.json").read_text())["counts"]["not_run"] == 0
-    assert not [pid for pid, *_ in seen if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid, *_ in seen if not has_ended(pid)]
 
 
 @needs_kernel
@@ -407,7 +408,7 @@ def test_a_process_that_is_killed_or_hangs_costs_its_job_what_one_of_its_own_wou
     def told() -> tuple[list[tuple[str, float | None, str]], int, int]:
         summary, seen = litter(kind, at, job_timeout=5.0)
         results = api.load_run(summary.run_dir).results.values()
-        assert not [pid for pid, *_ in seen if Path(f"/proc/{pid}").exists()]
+        assert not [pid for pid, *_ in seen if not has_ended(pid)]
         ends = sorted((r.status, r.score_test, r.error.message if r.error else "") for r in results)
         return ends, len(seen), len({pid for pid, *_ in seen})
 

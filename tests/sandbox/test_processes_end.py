@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.processes import has_ended, is_alive
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_core.specs import Limits
@@ -61,10 +62,6 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return "Z"
-
-
-def is_alive(pid: int) -> bool:
-    return state(pid) != "Z"
 
 
 def eventually(holds: Callable[[], bool], *, seconds: float = 60.0) -> bool:
@@ -128,7 +125,7 @@ def test_closing_the_sandbox_removes_its_folder_and_processes() -> None:
         server, folder = sandbox.template_pid, Path(sandbox._server.address).parent
         assert folder.stat().st_mode & 0o777 == 0o700
         session = sandbox.session("def f():\n    return 1\n", "f")
-    assert not is_alive(server)
+    assert has_ended(server)
     assert not folder.exists()
     assert session.call().status == "killed"
     session.close()

@@ -14,6 +14,7 @@ import pytest
 from _pytest.mark import ParameterSet
 from plugins.tracebench_kernelbench.tests.device_cheats import CODE, KEPT, PLAIN, SLOW, WORK, WRONG, module
 from plugins.tracebench_kernelbench.tests.fake_device import Door, FakeDevice, Gpu, Op
+from tests.processes import has_ended
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_kernelbench.cuda.guests import open_guest
@@ -229,13 +230,6 @@ def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return state_of(pid) != "Z"
-    except OSError:
-        return False
-
-
 def test_a_process_that_left_its_group_is_stopped_and_ended_with_its_guest(bench: Bench, tmp_path: Path) -> None:
     """It looks for a moment in which its guest is stopped and it is not: then it could hold up the reference."""
     told, alone = tmp_path / "pid", tmp_path / "alone"
@@ -257,10 +251,7 @@ def escape():
     verdict = judged(module(fork + PLAIN, escaping), bench)
 
     assert verdict.correct, verdict.text
-    pid, until = int(told.read_text()), time.monotonic() + 20
-    while is_alive(pid) and time.monotonic() < until:  # what is killed needs a processor to end
-        time.sleep(0.02)
-    assert not is_alive(pid)
+    assert has_ended(int(told.read_text()))
     assert not alone.exists()
 
 
@@ -272,4 +263,4 @@ def test_no_process_is_left_and_none_got_a_secret(bench: Bench, monkeypatch: pyt
 
     assert "OPENAI_API_KEY" not in verdict.text
     pid = int(verdict.text.split("ValueError: ")[1].split()[0])
-    assert not Path(f"/proc/{pid}").exists()
+    assert has_ended(pid)

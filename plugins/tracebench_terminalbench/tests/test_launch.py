@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import is_alive
 
 from tracebench_terminalbench.launch import harbor_environ, run_job
 
@@ -19,13 +20,6 @@ def program(folder: Path, body: str) -> str:
     path.write_text(f"#!{sys.executable}\nimport os, pathlib, signal, subprocess, sys, time\n{body}\n")
     path.chmod(0o755)
     return str(path)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def until(condition: object, *, what: str) -> None:
@@ -58,7 +52,9 @@ def test_what_a_check_raises_ends_even_a_stubborn_job_and_its_children(tmp_path:
         )
 
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-    until(lambda: not any(alive(pid) for pid in pids), what="something of the job outlived it")  # a kill takes a moment
+    until(
+        lambda: not any(is_alive(pid) for pid in pids), what="something of the job outlived it"
+    )  # a kill takes a moment
 
 
 def test_a_job_that_is_told_to_stop_may_clean_up(tmp_path: Path) -> None:
@@ -90,7 +86,7 @@ def test_a_job_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
     runner.send_signal(signal.SIGKILL)
     runner.wait()
 
-    until(lambda: not alive(job), what="the job outlived its runner")
+    until(lambda: not is_alive(job), what="the job outlived its runner")
 
 
 def test_what_a_job_prints_and_the_command_are_kept(tmp_path: Path) -> None:

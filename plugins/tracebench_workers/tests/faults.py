@@ -28,7 +28,8 @@ from typing import Any
 
 from plugins.tracebench_workers.tests.laws import TRAINER, begun, demand, ends
 from plugins.tracebench_workers.tests.proxy import Proxy
-from plugins.tracebench_workers.tests.world import World, is_there
+from plugins.tracebench_workers.tests.world import World
+from tests.processes import is_alive
 
 JOBS = 14
 PATIENCE = 1200.0
@@ -161,7 +162,7 @@ class Round:
         """Return what runs yet of the jobs and workers, but for those whose node is gone."""
         jobs = {pid for _, pid in begun(self.world.folder)}
         marked = {pid for number in range(len(self.workers)) for pid in self._tree(f"w{number}")}
-        return [pid for pid in (jobs | marked) - self.frozen if is_there(pid)]
+        return [pid for pid in (jobs | marked) - self.frozen if is_alive(pid)]
 
     def _tree(self, name: str) -> set[int]:
         """Return all processes of a worker, those of its jobs and of what holds them included: they have its environment."""

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_workers.tests.laws import TRAINER, begun, demand
 from plugins.tracebench_workers.tests.network import Network, lacks
-from plugins.tracebench_workers.tests.world import World, is_there
+from plugins.tracebench_workers.tests.world import World
+from tests.processes import has_ended
 
 pytestmark = [pytest.mark.heavy("executor"), pytest.mark.timeout(900)]
 JOBS = 4
@@ -107,7 +108,7 @@ def test_the_laws_hold_where_a_link_goes_down(
     for worker in workers:  # the one that is cut off ends by itself
         worker.wait(120)
     assert not [pid for number in (0, 1) for pid in network.pids(number)]
-    assert not [pid for _, pid in begun(world.folder) if is_there(pid)]
+    assert not [pid for _, pid in begun(world.folder) if not has_ended(pid)]
     demand(world, jobs=JOBS, told=[told])
     assert ("worker node0 has not said a word for" in told) == is_lost, told
     assert (told.count("is run again") > 0) == is_lost, told

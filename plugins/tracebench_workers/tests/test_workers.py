@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.tracebench_workers.tests.world import COMMAND, World, is_there
+from plugins.tracebench_workers.tests.world import COMMAND, World
+from tests.processes import has_ended, is_alive
 from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
@@ -90,7 +91,7 @@ def test_a_killed_worker_loses_its_job_to_another(world: World) -> None:
     world.wait_for(world.begun)
     pid = next(iter(world.begun().values()))
     first.kill()
-    world.wait_for(lambda: not is_there(pid))
+    world.wait_for(lambda: not is_alive(pid))
     second = world.worker("two")
     world.wait_for(lambda: pid not in world.begun().values())
     (world.folder / "go").touch()
@@ -128,7 +129,7 @@ def test_a_worker_that_was_silent_for_too_long_ends_its_jobs_and_is_not_heard_ag
     world.worker("other")
     world.wait_for(lambda: world.begun()["1"] != pid)
     silent.send_signal(signal.SIGCONT)
-    world.wait_for(lambda: not is_there(pid))
+    world.wait_for(lambda: not is_alive(pid))
     (world.folder / "go").touch()
     told, _ = run.communicate(timeout=300)
 
@@ -147,7 +148,7 @@ def test_a_killed_run_leaves_no_job_and_is_resumed_on_this_machine(world: World)
     run.kill()
     for worker in workers:
         assert "has not answered" in worker.communicate(timeout=120)[0]
-    assert not any(map(is_there, pids))
+    assert all(map(has_ended, pids))
     (world.folder / "go").touch()
     resumed = world.start("resume", "runs/r", "--executor", "local")
     told, _ = resumed.communicate(timeout=300)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import has_ended, is_alive
 from tests.whole import HEAVY
 
 pytest.importorskip("opto", reason="opto is an extra of this plugin")
@@ -131,9 +132,7 @@ def test_a_class_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, mo
     folder = layouts.plant(tmp_path, layouts.V0139 | HANGS)
     [hanging] = discover(opto=folder, cache=tmp_path / "c", only="opto__trainer__algorithms__hangs__Hangs")
     assert str(hanging.verdict) == "broken: took longer than 6 s"
-    pid = int((folder / "trainer/algorithms/hangs.py.pid").read_text())
-    stat = Path(f"/proc/{pid}/stat")
-    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert has_ended(int((folder / "trainer/algorithms/hangs.py.pid").read_text()))
     [file] = (tmp_path / "c").glob("*.json")
     assert not [key for key in json.loads(file.read_text())["verdicts"] if "Hangs" in key]
     (folder / "trainer/algorithms/hangs.py.pid").unlink()
@@ -176,14 +175,6 @@ def test_a_trial_dies_with_its_command_and_the_command_says_what_it_tries(number
 
 def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def is_alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        return stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @HEAVY
