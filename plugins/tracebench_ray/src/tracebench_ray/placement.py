@@ -79,6 +79,7 @@ class RayWorkers:
         self._count("Ray, as this run sees it," if is_dead else "; ".join(dict.fromkeys(gone)))
         if is_dead:
             self._holder.close()
+            yield from (told.ended for told in self._holder.news() if told.ended)  # its last words
             self._holder = self._held()
         else:
             self._holder.place(len(gone))
@@ -181,7 +182,8 @@ class Holder:
 
     def close(self) -> None:
         """Have all workers ended, and what of Ray was started for them. Idempotent."""
-        assert self._process.stdin is not None  # noqa: S101 - a pipe
+        assert self._process.stdin is not None  # noqa: S101 - both are pipes
+        assert self._process.stdout is not None  # noqa: S101
         self._say("leave")
         with suppress(OSError):
             self._process.stdin.close()
@@ -192,6 +194,7 @@ class Holder:
             self._process.kill()
             self._process.wait()
         self._reader.join()
+        self._process.stdout.close()
 
     def _say(self, line: str) -> None:
         assert self._process.stdin is not None  # noqa: S101 - a pipe
