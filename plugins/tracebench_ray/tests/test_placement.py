@@ -31,7 +31,7 @@ def note(what):
 note({"argv": sys.argv[1:], "environ": dict(os.environ), "sid": os.getsid(0) == os.getpid()})
 print("a driver's own words", file=sys.stderr, flush=True)
 note(json.loads(sys.stdin.readline()))
-for line in open(f"{home}/says"):
+for line in open(f"{home}/says").read().splitlines():
     print(line.strip(), flush=True)
 """
 STAYS = """
@@ -264,12 +264,12 @@ def test_a_driver_that_does_not_leave_is_killed(
 
 def test_an_executor_has_as_many_workers_placed_as_its_jobs_take(driver: Driver, tmp_path: Path) -> None:
     options = Options(jobs=2, address="h:1")
-    given = setting(tmp_path, resources=Resources(cpus=1.5), root="/root/of/it").model_copy(update={"workers": 5})
+    given = setting(tmp_path, resources=Resources(cpus=1.5), root="/elsewhere").model_copy(update={"workers": 5})
     ticket = Ticket("h", 7, "token", "0" * 64)
     RayExecutor().place(ticket, given, options).close()
     told = driver.heard()[1]
     assert (told["number"], told["asked"]["cpus"], told["root"], told["ticket"], told["address"]) == (
-        3, 3.0, "/root/of/it", str(ticket), "h:1",
+        3, 3.0, "/elsewhere", str(ticket), "h:1",
     )  # fmt: skip
     assert RayExecutor().options(given) == Options()
 

@@ -330,6 +330,23 @@ def test_signs_are_forgotten_when_a_job_is_ordered_again(tmp_path: Path) -> None
     made.forget(1)
 
 
+def test_a_word_is_said_by_several_threads_at_a_time(tmp_path: Path) -> None:
+    made, together, said = Signs(tmp_path), threading.Barrier(4), []
+
+    def say() -> None:
+        together.wait()
+        for _ in range(300):
+            made.say(1, "go")
+        said.append(True)
+
+    threads = [threading.Thread(target=say) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(said), [path.name for path in (tmp_path / "signs").iterdir()]) == (4, ["word-1"])
+
+
 def test_what_does_not_come_is_told_in_the_words_of_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signs, "PATIENCE", 0.05)
     found = iter([None, 0, "", "there"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -94,8 +95,8 @@ class Signs:
             (self._folder / name).unlink(missing_ok=True)
 
     def say(self, seed: int, word: str) -> None:
-        """Tell a job `go` or `die`."""
-        draft = self._folder / f".word-{seed}"
+        """Tell a job `go` or `die`; from any thread, also where another tells it the same."""
+        draft = self._folder / f".word-{seed}-{threading.get_ident()}"
         draft.write_text(word, encoding="utf-8")
         draft.rename(self._folder / f"word-{seed}")
 
