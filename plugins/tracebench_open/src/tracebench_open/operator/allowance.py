@@ -93,17 +93,17 @@ class Allowance:
         try:
             if not (folder / "summary.json").is_file() or holder_of(RunLayout(folder)) is not None:
                 return share
-            if load_run(folder).run_id != run_id:
+            run, ledger = load_run(folder), folder / "llm" / "ledger.jsonl"
+            asked = any(result.used.llm_calls for result in run.results.values())
+            if run.run_id != run_id or (asked and not ledger.exists()):
                 return share
             spent = 0.0
-            for line in iter_lines(folder / "llm" / "ledger.jsonl"):
+            for line in iter_lines(ledger):
                 record = json.loads(line)
                 if record.get("kind") == "llm_call":
                     if not isinstance(record.get("usd"), float | int):
                         return share
                     spent += record["usd"]
-        except FileNotFoundError:
-            return share
         except (OSError, RunDirError, ValueError):
             return share
         return max(0.0, spent)
