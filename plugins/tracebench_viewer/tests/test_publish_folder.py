@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tracebench_core.errors import RunDirError
-from tracebench_viewer.publishing.command import _demand_folder
+from tracebench_core.errors import RunDirError, UsageError
+from tracebench_viewer.publishing.command import _demand_folder, _demand_names
 from tracebench_viewer.publishing.site import MARK
 
 
@@ -39,3 +39,18 @@ def test_a_folder_that_is_empty_or_not_there_is_taken(tmp_path: Path) -> None:
     _demand_folder(tmp_path / "new", [tmp_path / "a"])
     (tmp_path / "empty").mkdir()
     _demand_folder(tmp_path / "empty", [tmp_path / "a"])
+
+
+def test_two_runs_of_one_name_are_told_by_it_also_where_one_is_the_folder_that_one_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a/run", "b/run", "b/other"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "b/run")
+    _demand_names([Path(), tmp_path / "b/run", tmp_path / "b/other"])
+    for folders in ([tmp_path / "a/run", Path()], [tmp_path / "a/run", tmp_path / "b/other", tmp_path / "b/run"]):
+        with pytest.raises(
+            UsageError, match="are both called `run`: their pages would have the same address"
+        ) as caught:
+            _demand_names(folders)
+        assert caught.value.hint == f"trace-bench publish {folders[-1]} -o site-b"

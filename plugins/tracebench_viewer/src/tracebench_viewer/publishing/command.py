@@ -56,11 +56,14 @@ def _demand_names(folders: list[Path]) -> None:
     """
     known: dict[str, Path] = {}
     for folder in folders:
-        other = known.setdefault(folder.resolve().name, folder)
+        name = folder.resolve().name
+        other = known.setdefault(name, folder)
         if other.resolve() != folder.resolve():
             raise UsageError(
-                f"`{other}` and `{folder}` are both called `{folder.name}`: their pages would have the same address.",
-                hint=shlex.join(["trace-bench", "publish", str(folder), "-o", f"site-{folder.parent.name or 'other'}"]),
+                f"`{other}` and `{folder}` are both called `{name}`: their pages would have the same address.",
+                hint=shlex.join(
+                    ["trace-bench", "publish", str(folder), "-o", f"site-{folder.resolve().parent.name or 'other'}"]
+                ),
             )
 
 
