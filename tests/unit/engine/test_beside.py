@@ -425,3 +425,8 @@ def test_a_job_is_read_as_it_was_answered_the_last_time(tmp_path: Path) -> None:
     events[8:10] = []
     again = read_told(run, job)
     assert (again.is_cut, again.calls, again.waited) == (False, (), 0)
+    run.results = {job.job_id: SimpleNamespace(status="unscored")}
+    for status in ("failed", "timeout"):
+        events[-1:] = [ended.model_copy(update={"status": status})]
+        with pytest.raises(RunDirError, match="it is `unscored`"):
+            read_told(run, job)
