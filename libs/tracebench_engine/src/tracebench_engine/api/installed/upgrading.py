@@ -19,6 +19,7 @@ from tracebench_engine.config import document, parse_config
 from tracebench_engine.config.canonical import Canonical, level_of
 from tracebench_engine.config.problems import Loc, dotted, hide_keys
 from tracebench_engine.config.secrets import cut, secrets_in
+from tracebench_engine.matrix.plan import NO_LOGGER
 from tracebench_engine.matrix.settings import known_names
 
 PARTS: tuple[Kind, ...] = ("optimizer", "guide", "logger")
@@ -160,11 +161,13 @@ class _Upgrade:
 
     def _parts(self, trainer: dict[str, Any], loc: Loc) -> None:
         for kind in PARTS:
-            if isinstance(name := trainer.get(kind), str):
-                try:
-                    self._host.component(kind, name)
-                except TraceBenchError as err:
-                    self._replaced(kind, trainer, kind, (*loc, kind), str(err))  # type: ignore[arg-type]  # a subject
+            name = trainer.get(kind)
+            if not isinstance(name, str) or (kind == "logger" and name.casefold() in NO_LOGGER):
+                continue
+            try:
+                self._host.component(kind, name)
+            except TraceBenchError as err:
+                self._replaced(kind, trainer, kind, (*loc, kind), str(err))  # type: ignore[arg-type]  # a subject
 
     def _trainer(self, trainer: dict[str, Any], loc: Loc) -> None:
         self._parts(trainer, loc)
