@@ -19,10 +19,13 @@ def load_ref(ref: str, *, owner: str) -> Any:
     try:
         return getattr(import_module(module_name), attribute)
     except ModuleNotFoundError as err:
-        if err.name and module_name.startswith(err.name):
+        if not err.name:
+            raise PluginError(f"`{owner}`: importing `{ref}` failed: {type(err).__name__}: {err}") from err
+        if f"{module_name}.".startswith(f"{err.name}."):
             raise PluginError(f"`{owner}` names `{ref}`, and there is no module `{err.name}`.") from err
+        hint = f"pip install {err.name.partition('.')[0]}"
         raise MissingRequirementError(
-            f"`{owner}` needs the module `{err.name}`, which is not installed.", hint=f"pip install {err.name}"
+            f"`{owner}` needs the module `{err.name}`, which is not installed.", hint=hint
         ) from err
     except AttributeError as err:
         raise PluginError(f"`{owner}` names `{ref}`: {err}.") from err
