@@ -19,14 +19,10 @@ def load_ref(ref: str, *, owner: str) -> Any:
     try:
         return getattr(import_module(module_name), attribute)
     except ModuleNotFoundError as err:
-        if not err.name:
-            raise PluginError(f"`{owner}`: importing `{ref}` failed: {type(err).__name__}: {err}") from err
-        if f"{module_name}.".startswith(f"{err.name}."):
-            raise PluginError(f"`{owner}` names `{ref}`, and there is no module `{err.name}`.") from err
-        hint = f"pip install {err.name.partition('.')[0]}"
-        raise MissingRequirementError(
-            f"`{owner}` needs the module `{err.name}`, which is not installed.", hint=hint
-        ) from err
+        if err.name and not f"{module_name}.".startswith(f"{err.name}."):
+            words = f"`{owner}` needs the module `{err.name}`, which is not installed."
+            raise MissingRequirementError(words, hint=f"pip install {err.name.partition('.')[0]}") from err
+        raise PluginError(f"`{owner}` names `{ref}`, and there is no module `{err.name or err}`.") from err
     except AttributeError as err:
         raise PluginError(f"`{owner}` names `{ref}`: {err}.") from err
     except (Exception, SystemExit) as err:

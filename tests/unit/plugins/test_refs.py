@@ -49,7 +49,7 @@ def test_an_attribute_of_a_module_or_of_one_in_a_package_is_loaded(written: Path
         ),
         (
             "raise ModuleNotFoundError('of no name')", "refd_one:x", PluginError,
-            "`o`: importing `refd_one:x` failed: ModuleNotFoundError: of no name", "",
+            "`o` names `refd_one:x`, and there is no module `of no name`.", "",
         ),
         ("y = 1", "refd_one:x", PluginError, "`o` names `refd_one:x`: module 'refd_one' has no attribute 'x'.", ""),
         ("1 / 0", "refd_one:x", PluginError, "`o`: importing `refd_one:x` failed: ZeroDivisionError: division by zero", ""),
