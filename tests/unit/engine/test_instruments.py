@@ -260,7 +260,8 @@ def test_a_figure_is_the_aggregate_or_the_mean_of_a_metric_that_all_examples_hav
     one, two, lost = feedback(1.0, m=2.0), feedback(2.0, m=5.0), feedback(9.0, status="not_measured", m=1.0)
     assert _figure(bench, case(), {"a": one, "b": two}) == 3.0
     assert _figure(bench, case(metric="m"), {"a": one, "b": two}) == 3.5
-    for others in ({}, {"a": one, "b": feedback(1.0)}, {"a": one, "b": lost}):
+    late = feedback(9.0, status="timeout", m=1.0)
+    for others in ({}, {"a": one, "b": feedback(1.0)}, {"a": one, "b": lost}, {"a": one, "b": late}):
         assert _figure(bench, case(metric="m"), others) is None
 
 
