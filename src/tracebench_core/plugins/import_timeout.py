@@ -21,7 +21,7 @@ SECONDS = 60.0
 def import_timeout() -> Iterator[None]:
     """Raise PluginError in the body once it has taken too long; does nothing outside of the main thread, where no signal arrives."""
     seconds = _seconds()
-    if threading.current_thread() is not threading.main_thread() or seconds <= 0:
+    if threading.current_thread() is not threading.main_thread() or not 0 < seconds < threading.TIMEOUT_MAX:
         yield
         return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from typer.testing import CliRunner
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError, UsageError
 from tracebench_engine.api.judging.reports import DATA, METHOD, render_main, report_data
+from tracebench_engine.api.rundirs.twins import Again, Beside
 from tracebench_engine.cli.app import app
 from tracebench_engine.cli.results.report import compared, load_runs
+from tracebench_engine.cli.results.verify import COLUMNS, _row
 
 Cli = Callable[[str], Result]
 
@@ -152,3 +155,32 @@ def test_a_report_alone_is_to_be_named_with_its_runs(cli: Cli) -> None:
     assert (str(done.exception), getattr(done.exception, "hint", "")) == (
         "A report is verified with its runs.", "trace-bench verify r.html RUN",
     )  # fmt: skip
+
+
+GOLDEN = Path(__file__).parents[2] / "cli/golden/1fa27cb.zip"
+
+
+def test_a_run_of_a_version_without_chains_is_told_apart_from_one_that_is_whole(cli: Cli, tmp_path: Path) -> None:
+    with zipfile.ZipFile(GOLDEN) as archive:
+        archive.extractall(tmp_path)
+    done = cli(f"verify {tmp_path / 'whole'}")
+    assert (done.exit_code, done.stdout.partition(": ")[0]) == (3, "not chained")
+    told = json.loads(cli(f"verify {tmp_path / 'whole'} --json").stdout)
+    assert (told["kind"], told["verdict"], told["head"]) == ("run-verification", "not chained", None)
+
+
+@pytest.mark.parametrize("head", ["0" * 15, "0" * 65, "g" * 64, "z" * 90])
+def test_what_is_no_head_is_shown_as_far_as_it_is_of_use(cli: Cli, head: str) -> None:
+    done = cli(f"verify one --head {head}")
+    assert str(done.exception).startswith(f"`{head[:80]}` is no head: ")
+
+
+def test_a_twin_is_a_row_with_what_both_take(capsys: pytest.CaptureFixture[str]) -> None:
+    beside = Beside(
+        "j", "s:t", "A", 3, "lib", "1.2", "same", "", candidates=4, measured=(5, 6), prompts=(7, 8), twin_seconds=0.25,
+        twin_cpu_seconds=None, job_seconds=9.0, job_waited=1.0, job_measuring=2.0,
+    )  # fmt: skip
+    row = ["A", "s:t", "3", "lib 1.2", "4", "same", "5 of 6", "7 of 8", "0.5", "0.25", "1.5", "-"]
+    assert [*_row(beside, Again(0.5, 1.5))] == row
+    assert [*_row(beside, None)] == [*row[:8], "", "0.25", "", "-"]
+    assert len(COLUMNS) == len(row)
