@@ -116,6 +116,8 @@ class Jobs:
             worker.close()
         for thread in self._threads:
             thread.join()
+        for worker in self.workers.values():
+            worker.end()
 
     def _serve(self, device: str) -> None:
         while True:
@@ -171,12 +173,12 @@ class Worker:
         except OSError:
             line = b""
         if line is None:
-            self._end()
+            self.end()
             return {"error": f"It took longer than {job.timeout:g} s."}
         try:
             answer = json.loads(line)
         except ValueError:
-            self._end()
+            self.end()
             return None
         return dict(answer)
 
@@ -188,13 +190,13 @@ class Worker:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process, for good."""
+        """Have the process die and start no other; `end` it once nobody asks it any more."""
         self._closed = True
-        self._end()
+        self.kill()
 
     def _open(self) -> subprocess.Popen[bytes]:
         if not self.pid:
-            self._end()
+            self.end()
             if self._closed:
                 raise OSError("the server is closing")
             self._process = subprocess.Popen(
@@ -203,10 +205,13 @@ class Worker:
                 stdout=subprocess.PIPE,
                 start_new_session=True,
             )
+            if self._closed:  # meanwhile, by who saw no process yet
+                self.kill()
         assert self._process is not None  # noqa: S101 - it has just been started
         return self._process
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the process. Whoever waits for its answer at the time would wait on, as its pipes are closed."""
         process, self._process = self._process, None
         if process is None:
             return
