@@ -99,6 +99,27 @@ def test_the_judge_that_a_job_had_itself_needs_no_regrade_of_it(judged: Callable
     assert found.brief(run, "s:x", three) == own
 
 
+@pytest.mark.parametrize(
+    ("scores", "counted"),
+    [((1.0, None), True), ((None, 1.0), True), ((1.0, 1.0), True), ((None, None), False)],
+)
+def test_only_a_job_that_has_a_score_needs_the_judge_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: Any, counted: bool
+) -> None:
+    def ended(_trainer: str, _task: str, seed: int) -> dict[str, Any]:
+        best, test = scores if seed else (1.0, 1.0)
+        return {"score_val_best": best, "score_test": test, "judge": Judge(version="1", digest="own")}
+
+    run = make_run(tmp_path / "r", lambda *_: 1.0, trainers=["A"], tasks=["s:x"], seeds=[0, 1], ended=ended)
+    regraded = regrade(run.planned[0].job_id, "new")
+    monkeypatch.setattr(judges, "read_regrades", lambda _layout, trust: [regraded])
+    words = (
+        "1 of 2 jobs are regraded; each counts" if counted else "scored by v1 (new) in all 1 jobs, 1 of them regraded"
+    )
+    (said,) = Judges([run]).said
+    assert said.startswith(f"s:x: {words}")
+
+
 def test_jobs_of_several_judges_are_told_with_what_makes_it_one(tmp_path: Path) -> None:
     runs = [
         make_run(
