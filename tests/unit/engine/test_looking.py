@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from tracebench_core.specs import Example
-from tracebench_engine.api.reaching import lab
+from tracebench_engine.api.reaching import lab, looking
 from tracebench_engine.api.reaching.looking import ask_model, look, main, spend_metered, tell
 
 
@@ -102,10 +103,26 @@ def test_a_process_is_reached_that_is_there() -> None:
     assert [looked("signal", pid) for pid in (os.getpid(), child)] == ["yes", "-"]
 
 
+LOOK_ALONE = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from looking import look
+print(*(look([("spend", "it", what)])["spend it"] for what in map(int, sys.argv[2:])))
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("no child is left")
+"""
+
+
 def test_a_limit_to_processes_is_told_where_the_host_has_another() -> None:
     here = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    folder = str(Path(looking.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", LOOK_ALONE, folder, str(here), "12345"], capture_output=True, text=True, check=True
+    )
     other = "yes" if here == resource.RLIM_INFINITY else "limited"
-    assert [looked("spend", here), looked("spend", 12345)] == ["yes", other]
+    assert done.stdout == f"yes {other}\nno child is left\n"
 
 
 class DoorError(Exception):

@@ -133,7 +133,7 @@ def remove_built(folder: Path, name: str, *, what: str, listed: str) -> None:
         UsageError: when there is none.
     """
     home = folder / name
-    if Path(name).name != name or not home.is_dir():
+    if name in {"", ".."} or Path(name).name != name or not home.is_dir():
         raise UsageError(f"There is no {what} `{name}` in `{folder}`.", hint=listed)
     with locked(home):
         (home / READY).unlink(missing_ok=True)
