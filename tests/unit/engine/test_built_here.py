@@ -39,6 +39,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "node").write_text("#!/bin/sh\necho v22.1.0\n")
     (tmp_path / "node").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "pythons"))
     monkeypatch.setattr(pythons, "find_uv", lambda: str(tmp_path / "uv"))
