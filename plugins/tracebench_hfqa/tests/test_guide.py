@@ -10,7 +10,7 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.errors import ConfigError
 from tracebench_hfqa.families import find_family
 from tracebench_hfqa.families.family import Case
-from tracebench_hfqa.guide import QAGuide, TokenGuide
+from tracebench_hfqa.guide import QAGuide, TokenGuide, cut
 from tracebench_hfqa.task import build, build_with_tokens, sizes_of, sizes_with_tokens
 
 PARIS = Case(question="Which town?", gold=["Paris"], support=("The Seine", "France"))
@@ -25,7 +25,7 @@ class Saying:
     def complete(self, messages: Any, *, role: str, temperature: float) -> Any:
         assert (role, temperature) == ("judge", 0)
         self.prompts.append(messages[0]["content"])
-        return [type("Said", (), {"text": self.left.pop(0)})()]
+        return [type("Said", (), {"text": text})() for text in (self.left.pop(0), "yes")]
 
 
 def told(*replies: Any, case: Case = PARIS, said: tuple[str, ...] = (), **how: Any) -> Any:
@@ -80,7 +80,7 @@ def test_evidence_is_told_which_paragraph_it_lacks(evidence: str, support: tuple
 @pytest.mark.parametrize(
     ("said", "worth"),
     [
-        (("Yes, it does.",), 1.0), (("no",), 0.0), ((" **No**",), 0.0), (("YES",), 1.0),
+        (("Yes, it does.",), 1.0), (("no",), 0.0), ((" **No**",), 0.0), (("**Yes**",), 1.0), (("YES",), 1.0),
         (("Yesterday",), None), (("It does: yes",), None), (("yes", "no"), 0.5), (("yes", "perhaps"), None),
     ],
 )  # fmt: skip
@@ -99,6 +99,15 @@ def test_a_judge_is_shown_question_gold_and_answer() -> None:
     (prompt,) = context.prompts
     assert [part for part in ("Which town?", "Paris", "Rome") if part not in prompt] == []
     assert prompt.endswith("Reply with yes or no.")
+
+
+def test_content_is_the_mean_over_replies() -> None:
+    assert told("Paris", "Rome", oracle=True).metrics["content"] == 0.5
+
+
+def test_a_text_that_just_fits_is_not_cut() -> None:
+    assert cut("abcd", 4) == "abcd"
+    assert cut("abcde", 4) == "ab … de"
 
 
 def test_a_grader_that_gives_no_grade_leaves_it_unmeasured() -> None:

@@ -246,6 +246,11 @@ def test_a_promise_is_kept_by_what_was_promised_once_each_and_after_it(made: Mad
     assert against(other, [run]) == ["registration.json: 2 promised jobs were not begun, and the page tells 0"]
 
 
+def test_what_json_has_not_has_no_text() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical({"a": float("nan")})
+
+
 def test_a_run_that_is_another_or_began_before_is_told(made: Made, tmp_path: Path) -> None:
     made["manifest"]["created_at"] = "2025-12-31T23:59:59+00:00"
     made["manifest"]["run_id"] = "other"

@@ -180,7 +180,7 @@ def test_what_is_found_wanting_is_an_answer_where_that_is_said(command: Path) ->
 def test_an_answer_in_words_is_none(command: Path) -> None:
     does(command, f"printf '%s' '{'x' * 300}'")
     with pytest.raises(UsageError) as error:
-        commands.ask("plan")
+        commands.ask("plan", "x")
     assert str(error.value) == f"`trace-bench plan` printed no JSON: '{'x' * 200}'."
 
 
