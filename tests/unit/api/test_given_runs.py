@@ -11,9 +11,10 @@ import pytest
 from tracebench_core.errors import UsageError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import RunConfig, TaskSpec
-from tracebench_engine.api.calibrating import Calibrated, calibrate, chosen_tasks, default_options, recall
+from tracebench_engine.api.calibrating import Calibrated, _kept, calibrate, chosen_tasks, default_options, recall
 from tracebench_engine.api.given import GIVEN, given_config, task_and_parameters
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_engine.checks.trial import Cases
 
 BASE = RunConfig.model_validate(
     {
@@ -60,7 +61,7 @@ def test_a_limit_sizes_the_split_where_the_task_has_an_option_for_it(
 
 @pytest.mark.parametrize(
     ("mode", "asks", "in_flight", "workers"),
-    [("real", True, 5, 7), ("real", False, 5, 5), ("stub", True, 8, 12), ("stub", True, 1, 1)],
+    [("real", True, 5, 7), ("real", False, 5, 5), ("stub", True, 8, 12), ("stub", True, 7, 10), ("stub", True, 1, 1)],
 )
 def test_calls_are_recorded_and_half_as_many_examples_again_wait_for_none(
     *, mode: Any, asks: bool, in_flight: int, workers: int
@@ -168,6 +169,18 @@ def test_what_cannot_be_measured_is_left_out_without_a_process(host: PluginHost)
     late, lacking = calibrate(host, ["cases:late", "cases:lacking"], timed=False)
     assert late == Calibrated("cases:late", state="skipped", why="its score is a time, and such tasks were left out")
     assert (lacking.task, lacking.state, lacking.kept) == ("cases:lacking", "skipped", True)
+
+
+def test_that_a_task_offers_no_case_is_known_where_all_kinds_were_asked_for(host: PluginHost) -> None:
+    (spec,) = chosen_tasks(host, ["cases:plain"]).values()
+    nothing = Cases("measured", ())
+    for whole, state in ((False, "unknown"), (True, "without")):
+        assert _kept(host, "cases:plain", spec, nothing, whole=whole) == Calibrated("cases:plain", state="without")
+        assert [each.state for each in recall(host, ["cases:plain"])] == [state]
+    broken = Cases("failed", (), "it broke")
+    assert _kept(host, "cases:plain", spec, broken, whole=True) == Calibrated(
+        "cases:plain", state="failed", why="it broke"
+    )
 
 
 def test_options_that_have_to_be_given_are_none(host: PluginHost) -> None:

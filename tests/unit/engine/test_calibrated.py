@@ -37,6 +37,8 @@ def test_a_suite_is_a_line_of_counts() -> None:
         "s": ["s:a", "s:b", "s:c", "s:d", "s:e", "s:f"], "t": ["t:a"],
     }  # fmt: skip
     assert summary_row("s", suites["s"]) == ("s", "6", "2", "1", "1", "1", "1", "2", "1")
+    many = [*suites["s"], *[Calibrated("s:g", state="skipped")] * 2, *[Calibrated("s:h", state="failed")] * 2]
+    assert summary_row("s", many)[-3:] == ("1", "4", "3")
     assert summary_row("t", suites["t"]) == ("t", "1", "1", "0", "0", "0", "0", "0", "0")
 
 
