@@ -43,6 +43,8 @@ class OwnWorkers:
             if self._restarts > MOST_RESTARTS:
                 raise TraceBenchError("The run's own workers keep ending.", hint=f"cat {quoted(self._log)}")
             session = self._sessions.pop(id(process))
+            if process.stdin is not None:
+                process.stdin.close()
             self._processes[i] = self._start()
             yield session
 
