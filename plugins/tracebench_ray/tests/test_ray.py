@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.tracebench_workers.tests.world import World, is_there
+from plugins.tracebench_workers.tests.world import World
+from tests.processes import has_ended
 
 from tracebench_testing import ExecutorConformance
 
@@ -96,7 +97,7 @@ def test_a_killed_raylet_and_a_killed_worker_cost_what_they_ran_and_nothing_else
     (raylet,) = raylets(short)
     os.kill(raylet, signal.SIGKILL)
     wait_for(lambda: all(world.begun()[seed] != pid for seed, pid in first.items()))
-    assert not any(map(is_there, first.values()))
+    assert all(map(has_ended, first.values()))
     workers = [pid for pid, words in processes() if "tracebench_workers --own" in words and is_below(pid, run.pid)]
     os.kill(workers[0], signal.SIGKILL)
     (world.folder / "go").touch()
@@ -127,7 +128,7 @@ def test_a_killed_run_leaves_nothing_and_is_resumed_here(world: World, short: Pa
     pids = [*wait_for(lambda: len(world.begun()) == 2 and world.begun()).values()]
     run.kill()
     wait_for(lambda: not of_ray(short))
-    assert not any(map(is_there, pids))
+    assert all(map(has_ended, pids))
     (world.folder / "go").touch()
     resumed = world.start("resume", "runs/r", "--executor", "local")
     told, _ = resumed.communicate(timeout=400)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from plugins.tracebench_slurm.tests.cluster import Cluster, lacks
-from plugins.tracebench_workers.tests.world import World, is_there
+from plugins.tracebench_workers.tests.world import World
+from tests.processes import has_ended
 
 pytestmark = [pytest.mark.heavy("slurm"), pytest.mark.skipif(bool(lacks()), reason=lacks()), pytest.mark.timeout(600)]
 SLURM = ("-o", "executor=slurm", "-o", "plugins.options.slurm.listen=127.0.0.1:0")
@@ -68,7 +69,7 @@ def test_what_a_cancelled_element_or_a_dead_node_ran_is_run_again(world: World, 
     assert run.returncode == 0, told
     assert "is run again" in told
     assert world.statuses() == ["ok"]
-    assert not any(map(is_there, [first, *world.begun().values()]))
+    assert all(map(has_ended, [first, *world.begun().values()]))
     cluster.wait_for(lambda: not cluster.told("squeue", "--noheader"))
     cluster.wait_for(lambda: cluster.told("sinfo", "-h", "-o", "%T %D").split() == ["idle", "2"])
 
@@ -80,7 +81,7 @@ def test_a_time_limit_ends_a_worker_and_its_job_is_run_again_by_another(world: W
     first = world.begun()["1"]
     array = running(cluster)[0].partition("_")[0]
     world.wait_for(lambda: world.begun()["1"] != first)
-    assert not is_there(first)
+    assert has_ended(first)
     (world.folder / "go").touch()
     told, _ = run.communicate(timeout=400)
 
@@ -99,7 +100,7 @@ def test_a_requeued_worker_joins_anew_and_its_job_is_run_again(world: World, clu
     element = running(cluster)[0]
     cluster.told("scontrol", "requeue", element)
     world.wait_for(lambda: world.begun()["1"] != first)
-    assert not is_there(first)
+    assert has_ended(first)
     assert running(cluster)[0] == element  # no other was submitted
     (world.folder / "go").touch()
     told, _ = run.communicate(timeout=400)
@@ -124,7 +125,7 @@ def test_a_killed_run_leaves_nothing_in_slurm_and_is_resumed_here(world: World, 
     pids = [*world.begun().values()]
     os.kill(run.pid, signal.SIGKILL)
     cluster.wait_for(lambda: not cluster.told("squeue", "--noheader"))
-    assert not any(map(is_there, pids))
+    assert all(map(has_ended, pids))
     (world.folder / "go").touch()
     resumed = world.start("resume", "runs/r", "--executor", "local")
     told, _ = resumed.communicate(timeout=400)

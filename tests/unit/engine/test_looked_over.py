@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import socket
 import subprocess
@@ -260,7 +261,9 @@ REAL: dict[str, Any] = {"mode": "real", "llm": {"model": "gpt-4o-mini"}}
 
 @pytest.fixture
 def without_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody asks litellm, which takes seconds to start, what a provider needs."""
+    """Nobody asks litellm, which takes seconds to start, what a provider needs; that it is not installed would be told first."""
+    if importlib.util.find_spec("litellm") is None:
+        pytest.skip("litellm is not installed")
     monkeypatch.setattr(lacking, "needs_by_litellm", lambda *_, **__: ())
 
 
