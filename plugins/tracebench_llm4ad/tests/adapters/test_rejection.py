@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tracebench_llm4ad.adapters.runtime import rejection
@@ -74,6 +77,42 @@ def endless():
 
 def silent():
     return None
+
+def no(value):
+    if True:
+        return value
+
+def sorted_out(kind):
+    if kind == "first":
+        return 1.0
+    elif kind == "second":
+        return None
+    else:
+        if kind:
+            pass
+        return None
+
+def many(a, b, c, d, e, f, g, long, thing):
+    if a or b or c or d or e or f or g or long or thing:
+        return None
+
+def lengthy(long, exact, thing):
+    if long is exact or exact is not thing:
+        return None
+
+def asked_before(circle):
+    if apart(circle, circle):
+        pass
+    if circle:
+        return None
+
+def again(value):
+    try:
+        raise KeyError(value)
+    except KeyError:
+        pass
+    if value:
+        return None
 """
 
 
@@ -141,3 +180,39 @@ def test_what_a_function_wrote_into_its_list_is_written_again() -> None:
     noted.again()(0, places)
 
     assert places == [7]
+
+
+@pytest.mark.parametrize("value", [None, False, math.nan, math.inf, -math.inf, np.bool_(False), np.float64("nan")])
+def test_none_false_and_what_is_not_finite_reject(rule: Callable[..., str], value: Any) -> None:
+    assert rule("no", value) == "`True` in `no`"
+
+
+@pytest.mark.parametrize("value", [True, 0, 0.0, "", [], np.bool_(True), np.zeros(2), 10**400])
+def test_no_other_value_rejects(rule: Callable[..., str], value: Any) -> None:
+    assert rule("no", value) == ""
+
+
+def test_only_the_condition_that_held_is_told(rule: Callable[..., str]) -> None:
+    assert rule("sorted_out", "second") == "`kind == 'second'` in `sorted_out`, with kind = 'second'"
+    assert rule("sorted_out", "third") == "", "what did not hold is no rule"
+    assert rule("asked_before", (0, 0, 1)) == "`circle` in `asked_before`, with circle = (0, 0, 1)"
+    assert rule("again", 3) == "`value` in `again`, with value = 3"
+
+
+def test_six_variables_are_told_each_in_at_most_100_characters(rule: Callable[..., str]) -> None:
+    words = rule("many", 0, 0.5, "c", (), [], True, 7, 8, 9)
+    assert words.partition(", with ")[2] == "a = 0, b = 0.5, c = 'c', d = (), e = [], f = True"
+    words = rule("lengthy", "x" * 99, "x" * 98, {"a": 1})
+    assert words.partition(", with ")[2] == f"exact = {'x' * 98!r}"
+    words = rule("lengthy", np.arange(7), np.arange(6), np.array([2.5]))
+    assert words.partition(", with ")[2] == "exact = [0, 1, 2, 3, 4, 5], thing = 2.5"
+
+
+def test_only_functions_in_the_folder_are_watched_and_no_longer_than_that(evaluator: ModuleType) -> None:
+    before = sys.gettrace()
+    folder = Path(str(evaluator.__file__)).parent
+    assert Rejection(str(folder)[:-1]).watch(evaluator.silent) == ""
+    assert Rejection(str(folder)[:-1]).watch(lambda: evaluator.no(None)) == "", "its name only begins alike"
+    with pytest.raises(TypeError):
+        Rejection(str(folder)).watch(lambda: evaluator.apart(1, 2))
+    assert sys.gettrace() is before

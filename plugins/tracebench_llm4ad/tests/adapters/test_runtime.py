@@ -20,7 +20,7 @@ from tracebench_llm4ad.adapters.runtime import loading, shims, together
 from tracebench_llm4ad.adapters.runtime.graphs import Graph, read_graphs
 from tracebench_llm4ad.adapters.runtime.loading import first_function, load, read_rows
 from tracebench_llm4ad.adapters.runtime.results import average, report
-from tracebench_llm4ad.adapters.server import Door, PassedOn, Repeated, _told
+from tracebench_llm4ad.adapters.server import Door, Gone, PassedOn, Repeated, _told, serve
 
 NONE = "The evaluator returned no score (None): it rejects the program."
 
@@ -288,8 +288,12 @@ def test_the_cases_of_a_loader_get_the_keys_that_an_evaluator_misses(surrounding
         ("def g(x):\n    return x * half", {"values": [11.0]}),
         ("def f(x):\n    return x", {"refused": "The code defines no function `g`."}),
         ("g = 3", {"refused": "The code defines no function `g`."}),
-        ("def g(x):\n    return 1 / 0", {"error": "ZeroDivisionError: division by zero line 3 of the program, in g"}),
-        ("raise SystemExit(4)", {"error": "SystemExit: 4 line 2 of the program, in <module>"}),
+        ("def g(x):\n    return 1 / 0", {"error": "ZeroDivisionError: division by zero (line 2 of the program, in g)"}),
+        (
+            "'''Mine.'''\nfrom __future__ import annotations\ndef g(x: Any) -> Any:\n    return x * half",
+            {"values": [11.0]},
+        ),
+        ("raise SystemExit(4)", {"error": "SystemExit: 4 (line 1 of the program, in <module>)"}),
     ],
 )
 def test_a_candidate_beside_its_evaluator_is_reported_in_one_line(  # noqa: PLR0917 - fixtures, and columns
@@ -367,3 +371,121 @@ def test_what_failed_is_told_with_its_last_line() -> None:
     assert told.startswith("ValueError: the task's starting program defines no function (line ")
     assert told.endswith(" of `loading.py`)")
     assert _told(ValueError("x")) == "ValueError: x"
+
+
+@pytest.mark.parametrize(
+    ("code", "both"),
+    [
+        ("x = 1", "P\nx = 1"),
+        ("\"Doc.\"\nfrom __future__ import annotations\n\nx = 1", "\"Doc.\"\nfrom __future__ import annotations\nP\n\nx = 1"),
+        ("from __future__ import (\r\n    annotations,\r\n)\r\nx = 1", "from __future__ import (\n    annotations,\n)\nP\nx = 1"),
+        ("from math import pi\nx = 1", "P\nfrom math import pi\nx = 1"),
+        ("x = (", "P\nx = ("),
+        ("x = '\0'", "P\nx = '\0'"),
+    ],
+)  # fmt: skip
+def test_what_must_come_first_in_a_program_does(code: str, both: str) -> None:
+    assert together.whole("P", code) == both
+
+
+SERVED = """
+import os, signal
+from llm4ad_loader import AutonomousEvaluatorGuide, Evaluation
+from opto import trace
+
+class Evaluator(Evaluation):
+    def evaluate_program(self, program_str, callable_func, **kwargs):
+        what = callable_func(1)
+        if what == "eof":
+            raise EOFError("Ran out of input")
+        if what == "pipe":
+            raise BrokenPipeError("its own")
+        if what == "swallowed":
+            try:
+                return callable_func(2)
+            except Exception:
+                return None
+        if what == "half":
+            return 1, "half of a pair: \\ud800"
+        if what == "half raised":
+            raise ValueError("\\ud800")
+        if what == "object":
+            return callable_func(object())
+        if what == "ended":
+            os._exit(0)
+        if what == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return what
+
+def build_trace_problem(**kwargs):
+    guide = AutonomousEvaluatorGuide(Evaluator("", ""), "f")
+    data = {"infos": [{"imports": "", "check": print}]}
+    return {"guide": guide, "param": trace.node("def f(x):\\n    return x\\n"), "train_dataset": data}
+"""
+
+
+def served(order: dict[str, Any], *messages: Any) -> list[Any]:
+    """Return what a server sends that hears these messages, and then that the other side has closed."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        other = Door(theirs.fileno())
+        for message in (order, *messages):
+            other.send(message)
+        theirs.shutdown(socket.SHUT_WR)
+        with pytest.raises(Gone):
+            serve(Door(ours.fileno()))
+        ours.close()
+        said = []
+        while True:
+            try:
+                said.append(other.receive())
+            except Gone:
+                return said
+
+
+def asked(
+    *values: Any, answers: list[Any] | None = None, repeats: int = 1, written_back: int | None = None
+) -> list[Any]:
+    """Return a request, and the values of the calls that it leads to."""
+    request = {"seed": 1, "repeats": repeats, "names": ["x"], "written_back": written_back, "answers": answers}
+    return [request, *({"value": value} for value in values)]
+
+
+CALL = {"call": [1]}
+SAID = {
+    2.5: {"values": [2.5], "metrics": {}, "text": ""},
+    "eof": {"error": "EOFError: Ran out of input (line 10 of `__init__.py`)"},
+    "pipe": {"error": "BrokenPipeError: its own (line 12 of `__init__.py`)"},
+    "half": {"error": "The evaluator's report holds half of a surrogate pair, which is no text."},
+    "half raised": {"error": "ValueError: \\ud800 (line 21 of `__init__.py`)"},
+    "ended": {"crashed": "The evaluator's process ended without a report (exit code 0)."},
+    "killed": {"crashed": "The evaluator's process ended without a report (signal 9)."},
+    7.0: {"values": [7.0], "metrics": {}, "text": ""},
+}
+"""By what the candidate answers: what is reported."""
+
+
+def test_whatever_an_evaluator_does_there_is_a_report_and_the_next_is_fresh(surroundings: None, tmp_path: Path) -> None:
+    requests = [message for value in SAID for message in asked(value)]
+    facts, *spoken = served(bench(tmp_path / "served", text=SERVED), *requests, *asked("object"), *asked(answers=[8]))
+    assert facts["facts"]["program"] == "def f(x):\n    return x\n"
+    assert "info" not in facts["facts"], "it may hold what is no data"
+    *spoken, _, no_data, last = spoken
+    assert spoken == [message for said in SAID.values() for message in (CALL, {"report": said})]
+    assert no_data["report"]["crashed"].startswith("An argument of the function ")
+    assert no_data["report"]["crashed"].endswith(": this task can only be evaluated with `where: together`.")
+    assert last == {"report": {"values": [8.0], "metrics": {}, "text": ""}}
+
+
+def test_an_evaluator_whose_other_side_has_closed_says_nothing_more(surroundings: None, tmp_path: Path) -> None:
+    _, *spoken = served(bench(tmp_path / "served", text=SERVED), *asked("swallowed"))
+    assert spoken[:2] == [CALL, {"call": [2]}]
+    assert all("crashed" in message["report"] for message in spoken[2:]), "no score of a program that was not asked"
+
+
+def test_a_server_tells_why_a_task_is_broken_and_ends() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        Door(theirs.fileno()).send({"layout": "bench"})
+        serve(Door(ours.fileno()))
+        assert Door(theirs.fileno()).receive()["broken"].startswith("KeyError: 'folder' (line ")

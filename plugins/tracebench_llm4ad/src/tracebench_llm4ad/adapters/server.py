@@ -15,13 +15,20 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from tracebench_llm4ad.adapters.runtime.loading import Foreign, load
 from tracebench_sandbox import CodecError, Decoder, Encoder, read_frame, write_frame
 
 CAP = 1 << 30
+REPORTED = 3
+"""The exit code of a child that sent its report; an evaluator may end its process with any other."""
 _SET_PDEATHSIG = 1
+
+
+class Gone(BaseException):
+    """The other side has closed; no evaluator takes this for an exception of its own, nor an `EOFError` of its own for this."""
 
 
 class Door:
@@ -32,11 +39,18 @@ class Door:
 
     def send(self, message: Any) -> None:
         """Send one message."""
-        write_frame(self._fd, Encoder(CAP).pack(message))
+        frame = Encoder(CAP).pack(message)
+        try:
+            write_frame(self._fd, frame)
+        except OSError as err:
+            raise Gone from err
 
     def receive(self) -> Any:
         """Wait for one message."""
-        return read_frame(self._fd, decoder=Decoder(plain=False))
+        try:
+            return read_frame(self._fd, decoder=Decoder(plain=False))
+        except (EOFError, OSError) as err:
+            raise Gone from err
 
 
 class PassedOn:
@@ -84,34 +98,37 @@ class Repeated:
 def main() -> None:
     """Serve, and clear up."""
     try:
-        serve(Door(int(sys.argv[1])))
+        with suppress(Gone):
+            serve(Door(int(sys.argv[1])))
     finally:
         shutil.rmtree(sys.argv[2], ignore_errors=True)
 
 
 def serve(door: Door) -> None:
-    """Load the task and serve evaluations until the other side closes."""
+    """Load the task and serve evaluations until the other side closes.
+
+    Raises:
+        Gone: then.
+    """
     try:
-        order = door.receive()
-        foreign = load(order)
-    except EOFError:
-        return
+        foreign = load(door.receive())
+        door.send({"facts": {name: fact for name, fact in foreign.facts.items() if name != "info"}})
+    except Gone:
+        raise
     except BaseException as err:  # noqa: BLE001 - whatever a foreign module raises is the answer
         door.send({"broken": _told(err)})
         return
-    door.send({"facts": foreign.facts})
     me = os.getpid()
     while True:
-        try:
-            request = door.receive()
-        except EOFError:
-            return
+        request = door.receive()
         child = os.fork()
         if child == 0:
             _evaluate(foreign, request, door, parent=me)
         _, status = os.waitpid(child, 0)
-        if status:
-            door.send({"report": {"crashed": f"The evaluator's process ended with status {status}."}})
+        code = os.waitstatus_to_exitcode(status)
+        if code != REPORTED:
+            how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+            door.send({"report": {"crashed": f"The evaluator's process ended without a report ({how})."}})
 
 
 def _evaluate(foreign: Foreign, request: Mapping[str, Any], door: Door, *, parent: int) -> None:
@@ -132,7 +149,7 @@ def _evaluate(foreign: Foreign, request: Mapping[str, Any], door: Door, *, paren
             repeats=request["repeats"],
             written_back=written_back,
         )
-    except (EOFError, BrokenPipeError):
+    except Gone:
         os._exit(0)
     except CodecError as err:
         report = {
@@ -140,14 +157,20 @@ def _evaluate(foreign: Foreign, request: Mapping[str, Any], door: Door, *, paren
         }
     except BaseException as err:  # noqa: BLE001 - an evaluator that fails on what the candidate returned
         report = {"error": _told(err)}
-    door.send({"report": report})
-    os._exit(0)
+    try:
+        try:
+            door.send({"report": report})
+        except CodecError as err:
+            door.send({"report": {"error": f"The evaluator's report {err}."}})
+        os._exit(REPORTED)
+    finally:
+        os._exit(0)
 
 
 def _told(err: BaseException) -> str:
     frames = traceback.extract_tb(err.__traceback__)[-1:]
     place = "".join(f" (line {frame.lineno} of `{os.path.basename(frame.filename)}`)" for frame in frames)  # noqa: PTH119 - a name for people
-    return f"{type(err).__name__}: {err}{place}"
+    return f"{type(err).__name__}: {err}{place}".encode("utf-8", "backslashreplace").decode()
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class ForeignTask:
             self.facts = dict(process.facts)
         if mend := MENDED_PROGRAMS.get(found.short):
             self.facts["program"] = re.sub(*mend, self.facts["program"])
-        self.where = options.where or place_of_evaluation(found)[0]
+        self.where = options.where or ("together" if self.facts["kind"] == "guide" else place_of_evaluation(found)[0])
         if self.where != "together" and (found.takes_text or self.facts["kind"] == "guide"):
             raise UsageError(
                 f"Task `{found.key}` cannot be evaluated {self.where}: {place_of_evaluation(found)[1] or 'its guide runs the text'}.",

@@ -71,7 +71,7 @@ def _checked(line: str) -> dict[str, Any]:
     """Return a report whose shape is right; it may still be forged, as may every score that is computed where a candidate runs."""
     try:
         raw = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raw = None
     if isinstance(raw, dict):
         for key in ("refused", "error", "crashed", "broken"):
@@ -90,5 +90,5 @@ def _is_vector(values: Any) -> bool:
     return (
         isinstance(values, list)
         and bool(values)
-        and all(type(v) in {int, float} and abs(v) < float("inf") for v in values)
+        and all(type(v) in {int, float} and abs(v) <= sys.float_info.max for v in values)
     )

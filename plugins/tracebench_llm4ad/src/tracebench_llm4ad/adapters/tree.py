@@ -99,8 +99,12 @@ def _index(root: Path) -> tuple[list[Mapping[str, Any]], bool]:
 
 def _bench_task(root: Path, key: str, entry: Mapping[str, Any]) -> Found:
     names = [str(entry.get("module") or ""), key.replace("/", "_"), key.replace("/co_bench/", "_").replace("/", "_")]
-    folders = [root / n.rpartition(".")[2] for n in names if n and ".." not in n]
-    folder = next((f for f in folders if f.is_dir()), folders[-1])
+    inside = [place for n in names if n and ".." not in n and not Path(place := n.rpartition(".")[2]).is_absolute()]
+    if not inside:
+        return Found(
+            key=key, layout="bench", root=root, folder=root, broken="the index names no folder of this tree for it"
+        )
+    folder = next((root / n for n in inside if (root / n).is_dir()), root / inside[-1])
     source = read_source(folder / "__init__.py")
     name = source.constants.get("EVAL_CLASS_NAME") or entry.get("eval_class") or ""
     template = read_source(folder / "template.py")
