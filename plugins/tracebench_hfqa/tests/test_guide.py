@@ -129,6 +129,13 @@ def test_tokens_cost_what_they_weigh_and_one_point_at_most(weight: float, cost: 
     assert feedback.text == "Right.\nTokens of this row: 200."
 
 
+def test_a_judge_is_asked_beside_tokens_too() -> None:
+    guide = TokenGuide(find_family("hfqa"), seconds=1.0, weight=0.0, judge=True)
+    feedback = guide(PARIS.example("e"), {"replies": [{"text": "Rome", "tokens": 1}]}, Saying("yes"))  # type: ignore[arg-type]
+    assert (feedback.score, feedback.metrics["judge"]) == (0, 1)
+    assert build_with_tokens("gsm8k", None, judge=True).guide._judge  # type: ignore[attr-defined]
+
+
 def test_a_program_that_cannot_answer_what_a_task_asks_is_refused() -> None:
     with pytest.raises(
         ConfigError, match=r"`hf:mbpp` asks for programs; `program: instructions` cannot write one"

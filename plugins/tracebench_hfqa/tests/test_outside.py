@@ -15,7 +15,8 @@ from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_hfqa.declared import shipped_entries
 from tracebench_hfqa.families import symbolic
 from tracebench_hfqa.rows import folder
-from tracebench_hfqa.rows.hub import cache_root, open_split, read_kept
+from tracebench_hfqa.rows.hub import cache_root, deadline, open_split, read_kept
+from tracebench_hfqa.rows.opening import read_cases
 
 GSM8K = next(entry for entry in shipped_entries() if entry.id == "gsm8k").model_copy(update={"revision": None})
 LIBRARY = """
@@ -114,6 +115,52 @@ def test_a_download_has_a_deadline_and_says_its_name(library: Path, monkeypatch:
     monkeypatch.setenv("TRACEBENCH_HF_DEADLINE", "0.2")
     with pytest.raises(ConfigError, match=r"was not there after 0\.2 seconds \(TRACEBENCH_HF_DEADLINE\)"):
         open_split(GSM8K, "train")
+
+
+@pytest.mark.parametrize("seconds", ["inf", "1e300", "1e6"])
+def test_a_deadline_beyond_what_can_be_waited_for_is_none(
+    library: Path, monkeypatch: pytest.MonkeyPatch, seconds: str
+) -> None:
+    assert library.is_dir()
+    monkeypatch.setenv("TRACEBENCH_HF_DEADLINE", seconds)
+    assert open_split(GSM8K, "train")[1] == "c0ffee"
+
+
+@pytest.mark.parametrize("told", ["10m", "0", "-1", "nan"])
+def test_a_deadline_that_is_no_number_of_seconds_is_named(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    assert library.is_dir()
+    monkeypatch.setenv("TRACEBENCH_HF_DEADLINE", told)
+    with pytest.raises(ConfigError) as error:
+        open_split(GSM8K, "train")
+    assert str(error.value) == f"`TRACEBENCH_HF_DEADLINE` is `{told}`, which is no number of seconds above 0."
+    assert error.value.hint == "export TRACEBENCH_HF_DEADLINE=600"
+    assert not [*(tmp_path / "cache").rglob("part-*")]
+
+
+def test_a_deadline_is_600_seconds_where_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEBENCH_HF_DEADLINE", "")
+    assert deadline() == 600
+    monkeypatch.setenv("TRACEBENCH_HF_DEADLINE", "0.5")
+    assert deadline() == 0.5
+
+
+def test_a_revision_may_be_a_reference_with_slashes(library: Path) -> None:
+    assert library.is_dir()
+    path, commit = open_split(GSM8K.model_copy(update={"revision": "refs/convert/parquet"}), "train")
+    assert (path, commit) == (
+        cache_root() / "openai--gsm8k/main/refs/convert/parquet/train.jsonl", "refs/convert/parquet",
+    )  # fmt: skip
+
+
+def test_a_kept_row_in_no_known_shape_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text('{"question": "a"}\n{"qa_pairs": 3}\n')
+    with pytest.raises(
+        ConfigError, match=r"train\.jsonl`, line 2: the row has a shape that is not known here \(TypeError: "
+    ):
+        [*read_kept(path)]
 
 
 def test_without_the_library_it_says_how_to_get_it(library: Path) -> None:
@@ -315,6 +362,9 @@ def test_a_subtask_without_a_file_is_named_with_what_is_there(tmp_path: Path) ->
         (("gsm8k/anything.jsonl",), "test", ["gsm8k/anything.jsonl"]),
         (("openai/gsm8k/main/train.jsonl",), "train", ["openai/gsm8k/main/train.jsonl"]),
         (("train.jsonl",), "train", ["train.jsonl"]),
+        (("gsm8k/train_sft.jsonl", "gsm8k/test_sft.jsonl"), "train_sft", ["gsm8k/train_sft.jsonl"]),
+        (("gsm8k/part2-0.jsonl", "gsm8k/part20.jsonl"), "Part2", ["gsm8k/part2-0.jsonl"]),
+        (("gsm8k/test.jsonl", "gsm8k/latest.jsonl"), "test", ["gsm8k/test.jsonl"]),
     ],
 )  # fmt: skip
 def test_the_files_of_a_split(tmp_path: Path, there: tuple[str, ...], split: str, found: list[str]) -> None:
@@ -333,8 +383,49 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as error:
             [*folder.read_file(tmp_path / name)]
         assert str(error.value).startswith(f"`{tmp_path / name}` {words}")
-        assert error.value.hint == "download the file again"
+        assert str(error.value.hint).startswith("download the file again")
     (tmp_path / "d.jsonl").write_text('\n{"question": "a"}\n \n[3]\n')
     with pytest.raises(ConfigError, match=r"d\.jsonl`, line 4: a row is a mapping of columns\.") as error:
         [*folder.read_file(tmp_path / "d.jsonl")]
     assert error.value.hint == "one JSON object a line"
+
+
+BAD_ROWS = [
+    {"article": "x", "questions": [{"question": "q"}]},
+    {"article": "x", "questions": [{"question": "q", "options": ["a"], "gold_label": "first"}]},
+    {"qa_pairs": 3},
+    {"qa_pairs": [3]},
+    {"qas": [{"question": "q"}], "full_text": []},
+    {"qas": [], "full_text": 3},
+    {"question": {"stem": "x", "choices": [{"text": "a"}]}},
+    {"question": {"stem": "x", "choices": "ab"}},
+]
+
+
+@pytest.mark.parametrize("row", BAD_ROWS)
+def test_a_row_that_only_looks_like_a_published_one_is_named(parquet: Path, row: dict[str, Any]) -> None:
+    whole, lines, table = (parquet / f"train.{kind}" for kind in ("json", "jsonl", "parquet"))
+    whole.write_text(json.dumps([row]))
+    table.write_text(json.dumps([row]))
+    lines.write_text('{"question": "fine"}\n' + json.dumps(row))
+    for path, where in ((whole, ""), (table, ""), (lines, ", line 2: the row")):
+        with pytest.raises(ConfigError) as error:
+            [*folder.read_file(path)]
+        assert str(error.value).startswith(f"`{path}`{where} has a shape that is not known here (")
+        assert error.value.hint == "download the file again, or write its rows as the hub's data set has them"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("musique", {"question": "q", "answer": "a", "answer_aliases": 3, "paragraphs": []}),
+        ("qasc", {"question": "q", "answerKey": "A", "choices": {"text": 3, "label": None}}),
+        ("ifeval", {"prompt": "p", "key": 1, "instruction_id_list": ["detectable_format:title"], "kwargs": [3]}),
+    ],
+)
+def test_a_column_of_another_kind_is_named_with_its_row(name: str, row: dict[str, Any]) -> None:
+    entry = next(entry for entry in shipped_entries() if entry.id == name)
+    with pytest.raises(ConfigError) as error:
+        [*read_cases(entry, "train", [row], where="a.jsonl")]
+    assert str(error.value).startswith("`a.jsonl`, row 1: holds a column in a shape that is not known here (")
+    assert error.value.hint == f"the columns are named in the task's entry, `hf:{name}`"

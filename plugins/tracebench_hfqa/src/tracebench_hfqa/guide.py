@@ -107,8 +107,8 @@ class QAGuide:
 class TokenGuide(QAGuide):
     """The same, with the tokens of the row as a second objective."""
 
-    def __init__(self, family: Family, *, seconds: float, weight: float) -> None:
-        super().__init__(family, seconds=seconds)
+    def __init__(self, family: Family, *, seconds: float, weight: float, judge: bool = False) -> None:
+        super().__init__(family, seconds=seconds, judge=judge)
         self._weight = weight
 
     def __call__(self, example: Example, output: Any, context: Context, /) -> Feedback:

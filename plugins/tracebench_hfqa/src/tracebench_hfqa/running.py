@@ -103,7 +103,7 @@ def run_tests(reply: str, case: Case, context: Context, *, seconds: float) -> Ve
 def _converse(tester: Session, candidate: Session, entry: str) -> Ended:
     """Run the tests again and again, each time with one more answer of the program, until they end."""
     answers: list[Any] = []
-    while len(answers) < MOST_CALLS:
+    while len(answers) <= MOST_CALLS:
         told = tester.call(answers)
         if told.status != "ok":
             return Ended(passed=False, words=f"The tests could not go on: {told.error}")

@@ -77,7 +77,7 @@ def build_with_tokens(name: str, subtask: str | None, *, splits: frozenset[Split
     aim = "as many right answers as possible with as few tokens of prompt and reply as possible"
     return QATask(
         program=program,
-        guide=TokenGuide(family, seconds=entry.timeout, weight=weight),
+        guide=TokenGuide(family, seconds=entry.timeout, weight=weight, judge=options.judge),
         rows=_rows(name, subtask, options, splits),
         objective=f"Improve the instructions so that the model gives {aim}.",
         repeats=options.num_eval_repeats,

@@ -10,7 +10,7 @@ from pathlib import Path
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_hfqa.entry import Entry
 from tracebench_hfqa.families.family import RowError
-from tracebench_hfqa.rows.shapes import Row, flattened, rows_of
+from tracebench_hfqa.rows.shapes import SHAPES, Row, flattened, rows_of
 
 ENDINGS = (".parquet", ".jsonl", ".json", ".dev", ".train", ".test")
 SAME = {"validation": ("validation", "valid", "val", "dev"), "train": ("train", "training"), "test": ("test",)}
@@ -66,11 +66,16 @@ def read_file(path: Path) -> Iterator[Row]:
         try:
             yield from rows_of(json.loads(text))
         except ValueError as err:
+            known = isinstance(err, RowError)
             raise ConfigError(
-                f"`{path}` {err}." if isinstance(err, RowError) else f"`{path}` is not JSON: {err}.",
-                hint="download the file again",
+                f"`{path}` {err}." if known else f"`{path}` is not JSON: {err}.",
+                hint=SHAPES if known else "download the file again",
             ) from err
         return
+    yield from _lines(path, text)
+
+
+def _lines(path: Path, text: str) -> Iterator[Row]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -81,7 +86,10 @@ def read_file(path: Path) -> Iterator[Row]:
                 raise ConfigError(
                     f"`{path}`, line {number}: a row is a mapping of columns.", hint="one JSON object a line"
                 )
-            yield from flattened(row)
+            try:
+                yield from flattened(row)
+            except RowError as err:
+                raise ConfigError(f"`{path}`, line {number}: the row {err}.", hint=SHAPES) from err
 
 
 def _parquet(path: Path) -> Iterator[Row]:
@@ -93,6 +101,8 @@ def _parquet(path: Path) -> Iterator[Row]:
         ) from err
     try:
         yield from (flat for row in parquet.read_table(path).to_pylist() for flat in flattened(row))
+    except RowError as err:
+        raise ConfigError(f"`{path}` {err}.", hint=SHAPES) from err
     except (OSError, ValueError) as err:
         raise ConfigError(f"`{path}` cannot be read: {err}.", hint="download the file again") from err
 
@@ -108,8 +118,15 @@ def _places(root: Path, entry: Entry) -> list[Path]:
 
 def _of_split(files: Sequence[Path], split: str) -> list[Path]:
     """Return the files whose name says the split; of several kinds of file the first kind."""
-    words = SAME.get(split, (split,) if split else ())
-    named = [f for f in files if set(words) & set(re.split(r"[^a-z]+", f.name.lower()))]
+    words = SAME.get(split, ())
+    whole = re.compile(
+        rf"(?<![a-z0-9]){re.escape(split.lower())}(?![a-z0-9])"
+    )  # `train_sft` is no word, and the name of a split
+    named = [
+        f
+        for f in files
+        if set(words) & set(re.split(r"[^a-z]+", f.name.lower())) or (split and whole.search(f.name.lower()))
+    ]
     return _one_kind(named)
 
 

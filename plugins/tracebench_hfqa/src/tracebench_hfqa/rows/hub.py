@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -12,11 +13,14 @@ from pathlib import Path
 
 from tracebench_core.errors import ConfigError, MissingRequirementError
 from tracebench_hfqa.entry import Entry
-from tracebench_hfqa.rows.shapes import Row, flattened
+from tracebench_hfqa.families.family import RowError
+from tracebench_hfqa.rows.shapes import SHAPES, Row, flattened
 
 DEADLINE = 600.0
 DEADLINE_VARIABLE = "TRACEBENCH_HF_DEADLINE"
 """Seconds that one split may take to download."""
+ENDLESS = 1e6
+"""From so many seconds on there is no deadline: the system cannot be asked to wait longer."""
 LAST = 400
 
 
@@ -42,7 +46,7 @@ def open_split(entry: Entry, split: str) -> tuple[Path, str]:
     with tempfile.TemporaryDirectory(dir=folder, prefix="part-") as part:
         found = _download(entry, split, revision, into=Path(part))
         target = folder / found / f"{split}.jsonl"
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)  # a revision may be `refs/convert/parquet`
         (Path(part) / "rows.jsonl").replace(target)
         if entry.revision is None:
             (Path(part) / "revision").write_text(found, encoding="utf-8")
@@ -51,15 +55,41 @@ def open_split(entry: Entry, split: str) -> tuple[Path, str]:
 
 
 def read_kept(path: Path) -> Iterator[Row]:
-    """Yield the rows of a kept split."""
+    """Yield the rows of a kept split.
+
+    Raises:
+        ConfigError: naming the file and the line of a row in no known shape.
+    """
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield from flattened(json.loads(line))
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield from flattened(json.loads(line))
+            except RowError as err:
+                raise ConfigError(f"`{path}`, line {number}: the row {err}.", hint=SHAPES) from err
+
+
+def deadline() -> float:
+    """Return the seconds that one split may take.
+
+    Raises:
+        ConfigError: when the environment says what is no number above 0.
+    """
+    told = os.environ.get(DEADLINE_VARIABLE) or str(DEADLINE)
+    try:
+        seconds = float(told)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise ConfigError(
+            f"`{DEADLINE_VARIABLE}` is `{told}`, which is no number of seconds above 0.",
+            hint=f"export {DEADLINE_VARIABLE}={DEADLINE:g}",
+        )
+    return seconds
 
 
 def _download(entry: Entry, split: str, revision: str | None, *, into: Path) -> str:
     """Have a process download a split into `rows.jsonl`; return the commit."""
-    seconds = float(os.environ.get(DEADLINE_VARIABLE) or DEADLINE)
+    seconds = deadline()
     order = json.dumps([entry.dataset_id, entry.dataset_config, split, revision, str(into / "rows.jsonl")])
     what = f"`hf:{entry.id}`: the split `{split}` of `{entry.dataset_id}`" + (f" at `{revision}`" if revision else "")
     hint = (
@@ -70,7 +100,7 @@ def _download(entry: Entry, split: str, revision: str | None, *, into: Path) -> 
             [sys.executable, "-P", "-m", "tracebench_hfqa.rows.downloading", order],
             capture_output=True,
             text=True,
-            timeout=seconds,
+            timeout=seconds if seconds < ENDLESS else None,
             check=False,
         )
     except subprocess.TimeoutExpired as err:

@@ -147,6 +147,11 @@ def read_cases(entry: Entry, split: str, rows: Iterable[Row], *, where: str) -> 
             raise ConfigError(
                 f"`{where}`, row {number}: {err}.", hint=f"the columns are named in the task's entry, `hf:{entry.id}`"
             ) from err
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as err:
+            raise ConfigError(
+                f"`{where}`, row {number}: holds a column in a shape that is not known here ({type(err).__name__}: {err}).",
+                hint=f"the columns are named in the task's entry, `hf:{entry.id}`",
+            ) from err
         read += 1
         yield case
     if unlabelled and not read:

@@ -10,6 +10,7 @@ from tracebench_hfqa.families.family import RowError
 
 Row = Mapping[str, Any]
 HOLDERS = ("examples", "data", "rows", "questions")
+SHAPES = "download the file again, or write its rows as the hub's data set has them"
 
 
 def rows_of(document: Any) -> list[Row]:
@@ -26,8 +27,19 @@ def rows_of(document: Any) -> list[Row]:
     return [flat for row in document for flat in flattened(row)]
 
 
-def flattened(row: Row) -> Iterable[Row]:
-    """Return the rows of the hub that one published row stands for."""
+def flattened(row: Row) -> list[Row]:
+    """Return the rows of the hub that one published row stands for.
+
+    Raises:
+        RowError: when it looks like a published one, and lacks a part or has another in its place.
+    """
+    try:
+        return _flattened(row)
+    except (KeyError, TypeError, ValueError, AttributeError) as err:
+        raise RowError(f"has a shape that is not known here ({type(err).__name__}: {err})") from err
+
+
+def _flattened(row: Row) -> list[Row]:
     if "qa_pairs" in row:
         return [{"passage": row.get("passage", ""), **qa} for qa in row["qa_pairs"]]
     if "qas" in row and "full_text" in row:
