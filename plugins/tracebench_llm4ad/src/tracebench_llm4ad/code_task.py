@@ -94,12 +94,17 @@ class CodeTask:
         self.guide: Guide = self._score
 
     def run(self, values: Values, example: Example, context: Context) -> list[Any]:
-        """Return one solution per case of the example; one session of the sandbox serves the whole batch."""
+        """Return one solution per case of the example."""
+        code = str(values[PARAMETER])
+        self._refuse_hung(code, example)
+        with self._marked(code, example):
+            return self._solved(code, example, context)
+
+    def _solved(self, code: str, example: Example, context: Context) -> list[Any]:
+        """Return the solutions; one session of the sandbox serves the whole batch."""
         limits = Limits(seconds=self.evaluator.timeout_seconds)
         evaluator = self.evaluator
-        self._refuse_hung(str(values[PARAMETER]), example)
         prelude = f"{SECLUSION}{self._prelude}{seeding(context.seed, numpy=evaluator.needs_numpy)}{side_by_side_source(evaluator.entry)}"
-        code = str(values[PARAMETER])
         with context.sandbox.session(code, self.evaluator.entry, limits=limits, prelude=prelude) as session:
             if isinstance(evaluator, StepwiseRules):
                 cases: Sequence[Case] = example.input
@@ -107,7 +112,7 @@ class CodeTask:
                 return solve_side_by_side(simulations, session, named=lambda place: named(cases[place]))
             solutions = []
             for case in example.input:
-                with named(case), self._marked(code, example):
+                with named(case):
                     solutions.append(evaluator.solve(case.instance, SandboxedHeuristic(session)))
             return solutions
 

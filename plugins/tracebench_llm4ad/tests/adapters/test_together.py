@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tracebench_core.specs import Feedback
+from tracebench_llm4ad.adapters.task import ForeignTask
 from tracebench_llm4ad.adapters.together import _checked, copies_for
-from tracebench_llm4ad.adapters.tree import Found
+from tracebench_llm4ad.adapters.tree import Found, find_tasks
+
+from .trees import OWN_GUIDE
 
 SHAPELESS = {"refused": "The evaluation printed a report of no known shape."}
 SCORED = {"values": [1, 2.5], "metrics": {"a": 1}, "text": "words"}
@@ -77,3 +82,19 @@ def test_a_sandbox_gets_the_texts_of_the_task_of_the_base_and_of_what_it_imports
     assert sorted(name for name in copies_for(bench, {})[1] if name.startswith("tree/")) == [
         "tree/one/data/a.txt", "tree/one/evaluation.py",
     ]  # fmt: skip
+
+
+def test_a_guide_of_its_own_beside_an_evaluator_is_asked_in_the_sandbox_too(
+    tmp_path: Path, evaluate: Callable[..., Feedback], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "tree" / "mixed"
+    folder.mkdir(parents=True)
+    scoring = "class Unused:\n    def evaluate_program(self, program_str, callable_func):\n        return 1.0\n"
+    guide = OWN_GUIDE.replace('{"n": 21}', '{"n": 21, "check": print}')
+    (folder / "__init__.py").write_text(f"{guide}\n{scoring}")
+    task = ForeignTask.build(find_tasks(tmp_path / "tree")[0])
+
+    assert task.where == "together"
+    assert evaluate(task, "from __future__ import annotations\ndef choose(n):\n    return 3 * n\n").score == 63
+    task.close()

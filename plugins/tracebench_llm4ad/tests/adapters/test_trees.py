@@ -26,7 +26,7 @@ from tracebench_llm4ad.adapters.tree import find_tasks
 from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.cobench.folder import VARIABLE
 
-from .trees import CUT, NEAREST, OWN_GUIDE, WHOLE, write_bench_tree, write_checkout
+from .trees import CUT, NEAREST, WHOLE, write_bench_tree, write_checkout
 
 Evaluate = Callable[..., Feedback]
 
@@ -266,19 +266,6 @@ def test_a_guide_of_the_trees_own_is_asked_in_the_sandbox(bench: Path, evaluate:
 
     assert (feedback.score, task.where) == (42, "together")
     assert "double it" in feedback.text
-    task.close()
-
-
-def test_a_guide_of_its_own_beside_an_evaluator_is_asked_in_the_sandbox_too(tmp_path: Path, evaluate: Evaluate) -> None:
-    folder = tmp_path / "tree" / "mixed"
-    folder.mkdir(parents=True)
-    scoring = "class Unused:\n    def evaluate_program(self, program_str, callable_func):\n        return 1.0\n"
-    guide = OWN_GUIDE.replace('{"n": 21}', '{"n": 21, "check": print}')
-    (folder / "__init__.py").write_text(f"{guide}\n{scoring}")
-    task = build(tmp_path / "tree", "mixed")
-
-    assert task.where == "together"
-    assert evaluate(task, "from __future__ import annotations\ndef choose(n):\n    return 3 * n\n").score == 63
     task.close()
 
 

@@ -34,7 +34,7 @@ def download(folder: Path, *, seconds: float = SECONDS) -> int:
             hint='pip install "tracebench-llm4ad[datasets]"',
         )
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-c", SCRIPT, DATA_SET, str(folder)]
+    command = [sys.executable, "-P", "-c", SCRIPT, DATA_SET, str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - our own script
     except subprocess.TimeoutExpired:

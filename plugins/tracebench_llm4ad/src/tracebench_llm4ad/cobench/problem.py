@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -154,7 +155,7 @@ class Problem(ListedEvaluator[Case]):
                 case if case.known is not None else replace(case, known=best_known(cls.folder, name, k))
                 for k, case in enumerate(cls.parse(text, name=name))
             ]
-        except (ValueError, IndexError, KeyError, TypeError, StopIteration) as err:
+        except (ValueError, IndexError, KeyError, TypeError, AttributeError, ArithmeticError, StopIteration) as err:
             raise UsageError(
                 f"the file `{name}` of `{cls.folder}` is not in its format: {err or type(err).__name__}",
                 hint="take the file out of the folder, or replace it by an intact copy",
@@ -277,14 +278,17 @@ class Tokens:
 
     def whole(self) -> int:
         """Take one integer, which may be written as `3.0`."""
-        number = float(self.word())
+        number = self.number()
         if number != int(number):
             raise ValueError(f"{number} is no integer")
         return int(number)
 
     def number(self) -> float:
         """Take one number."""
-        return float(self.word())
+        number = float(self.word())
+        if not math.isfinite(number):
+            raise ValueError(f"{number} is no finite number")
+        return number
 
     def wholes(self, count: int) -> list[int]:
         """Take `count` integers."""

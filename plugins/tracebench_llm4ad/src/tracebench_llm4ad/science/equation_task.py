@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracebench_core.contracts import Context, EvaluationFailed
-from tracebench_core.specs import Example, Limits, Split, Values
+from tracebench_core.specs import Example, Limits, Split
 from tracebench_llm4ad.anchoring import Anchors
-from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PARAMETER, PUBLIC, SPLITS, Case, CodeTask, named, seeding
+from tracebench_llm4ad.code_task import NUMPY_PRELUDE, PUBLIC, SPLITS, Case, CodeTask, named, seeding
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.heuristic import explain
 from tracebench_llm4ad.returned import array
@@ -79,11 +79,11 @@ class EquationTask(CodeTask):
         source = inspect.getsource(fitting).replace("from __future__ import annotations\n", "")
         self._harness = source + DOORS.format(fit=FIT, predict=PREDICT, kind=evaluator.kind)
 
-    def run(self, values: Values, example: Example, context: Context) -> list[Answer]:
+    def _solved(self, code: str, example: Example, context: Context) -> list[Answer]:
         """Return one answer per data set of the example."""
         bench = Bench(
             context=context,
-            code=str(values[PARAMETER]),
+            code=code,
             prelude=SECLUSION + NUMPY_PRELUDE + self._harness + seeding(context.seed, numpy=True),
             limits=Limits(seconds=self.evaluator.options.timeout_seconds * len(example.input)),
         )
