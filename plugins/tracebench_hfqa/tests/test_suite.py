@@ -148,29 +148,6 @@ def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.M
     assert worth == {name: value for name, (_, value) in replies.items()}
 
 
-@pytest.mark.parametrize(
-    ("calls", "score", "rule"),
-    [(3, 1.0, ""), (4, 0.0, "The tests made more than 3 calls."), (0, 0.0, "The tests never called the function.")],
-)
-def test_tests_call_a_program_as_often_as_is_allowed(
-    monkeypatch: pytest.MonkeyPatch, calls: int, score: float, rule: str
-) -> None:
-    from tracebench_core.specs import SandboxConfig
-    from tracebench_engine.measure.sandbox import job_sandbox
-    from tracebench_hfqa import running
-    from tracebench_hfqa.families.family import Case
-
-    monkeypatch.setattr(running, "MOST_CALLS", 3)
-    tests = f"for n in range({calls}):\n    assert same(n) == n"
-    case = Case(question="", gold="", extra={"entry": "same", "tests": tests, "setup": ""})
-    sandbox = job_sandbox(SandboxConfig(), address=None, preload=())
-    try:
-        verdict = judged("def same(n):\n    return n", case, sandbox, seconds=60.0)
-    finally:
-        sandbox.close()
-    assert (verdict.score, verdict.rule) == (score, rule)
-
-
 @HEAVY
 def test_a_right_program_is_right_beside_others_that_want_its_processor() -> None:
     from tracebench_core.specs import SandboxConfig

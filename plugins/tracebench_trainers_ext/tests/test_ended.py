@@ -91,6 +91,7 @@ def a_link(place: Path) -> None:
         lambda place: place.write_text("{"),
         lambda place: place.write_bytes(b"\xff{}"),
         lambda place: place.write_text('["done"]'),
+        lambda place: place.write_text("[" * 100_000),
         lambda place: place.mkdir(),
         os.mkfifo,
         a_link,

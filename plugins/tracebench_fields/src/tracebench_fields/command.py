@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +30,17 @@ def commit(
     release: Release, *, to: Annotated[Path, typer.Option(help="A folder of your own for `RELEASE.secret`.")]
 ) -> None:
     """Draw a secret, and print what to publish beforehand. It is kept in a file that only you can read."""
-    to.mkdir(parents=True, exist_ok=True)
+    if release == OPEN or not re.fullmatch(r"\w[\w.-]*", release):
+        raise UsageError(
+            f"`{release}` cannot be the name of a release: letters, digits, `_`, `.` and `-`, and not `{OPEN}`.",
+            hint=shlex.join(["trace-bench", "fields", "commit", "spring-2027", "--to", str(to)]),
+        )
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise UsageError(
+            f"`{to}` is no folder and cannot become one: {err.strerror}.", hint="--to <a folder of your own>"
+        ) from err
     path = to / f"{release}.secret"
     secret = new_secret()
     try:
@@ -69,6 +80,11 @@ def optimum(
         raise UsageError(
             f"There is no family `{family}`.{did_you_mean(family, FAMILIES)}",
             hint="trace-bench list-tasks --bench fields",
+        )
+    if instance < 0 or not 0 <= deception <= 1:
+        raise UsageError(
+            f"No task has `instance: {instance}` and `deception: {deception:g}`: the one begins at 0, the other lies between 0 and 1.",
+            hint=f"trace-bench fields optimum {family} --instance 0 --deception 0.25",
         )
     field = draw(Drawing(family, release, instance, size, deception))
     output.line(json.dumps(field.optimum, ensure_ascii=False, indent=2))

@@ -14,7 +14,7 @@ from tracebench_fields.families import FAMILIES
 from tracebench_fields.field import Field, Size
 from tracebench_fields.releases import secret_of
 
-LABEL = re.compile(r"Field ([a-z]+)/([\w.-]+)/(\d+)/([a-z]+)/([\d.]+):")
+LABEL = re.compile(r"Field ([a-z]+)/([\w.-]+)/(\d+)/([a-z]+)/([\d.]+(?:e-\d+)?):")
 
 
 @dataclass(frozen=True, slots=True)

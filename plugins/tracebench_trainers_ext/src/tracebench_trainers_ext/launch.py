@@ -131,6 +131,6 @@ def _read(path: Path) -> Mapping[str, Any]:
         )  # the program may have put a link or a pipe there
         with os.fdopen(fd) as file:
             report = json.loads(file.read(LONGEST_REPORT))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return report if isinstance(report, dict) else {}

@@ -100,7 +100,8 @@ class DiscoveredTrainer:
         return {} if told or not self._goes_on or not problem.budget.caps.caps() else dict.fromkeys(lengths, MOST_STEPS)
 
     def _chosen(self, given: Mapping[str, Any], accepted: Mapping[str, Any]) -> dict[str, Any]:
-        own = {k: v for k, v in self._settings.items() if k in accepted and v != accepted[k]}
+        known = {**self._found.constructor, **self._found.train}  # one setting has one default, whoever takes it
+        own = {k: v for k, v in self._settings.items() if k in accepted and v != known[k]}
         return {k: v for k, v in given.items() if k in accepted} | own
 
 

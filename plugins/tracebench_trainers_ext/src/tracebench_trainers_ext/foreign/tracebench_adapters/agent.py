@@ -52,7 +52,7 @@ def spoken(argv, *, task, files):
 def hand_over(task, folder):
     """Measure on the comparison examples what the agent left, and the best few of what it had measured."""
     task.measure(read_texts(task, folder), task.validation, parents=[task.initial], origin="agent:final")
-    for texts in best_measured(folder, most=BEST_FEW):
+    for texts in best_measured(folder, most=BEST_FEW, names=task.initial):
         task.measure(texts, task.validation, parents=[task.initial], origin="agent:best")
 
 

@@ -19,6 +19,8 @@ def main():
     parser.add_argument("--examples", type=int, help="only so many of the training examples")
     parser.add_argument("--validation", action="store_true", help="the held-out examples")
     given = parser.parse_args()
+    if given.examples is not None and given.examples < 1:
+        parser.error("--examples takes a number from 1 on")
     folder = Path.cwd()
     try:
         task = Task(tracebench_client.connect())

@@ -30,13 +30,13 @@ def read_texts(task, folder):
     return texts
 
 
-def best_measured(folder, *, most):
+def best_measured(folder, *, most, names=None):
     """Return the texts of the best candidates of the history that were never measured on the held-out examples.
 
     Only those compare that were measured on as many training examples as any; of equal ones the first is best. An agent may have
-    written into its history: a line that is none of ours is passed over.
+    written into its history: a line that is none of ours is passed over, and so is one with texts of other `names`.
     """
-    rows = read_history(folder)
+    rows = [row for row in read_history(folder) if names is None or set(row["texts"]) == set(names)]
     settled = {row["candidate"] for row in rows if row["held_out"]}
     tried = [row for row in rows if row["candidate"] not in settled]
     widest = max((len(row["examples"]) for row in tried), default=0)
@@ -54,8 +54,9 @@ def read_history(folder):
     for line in path.read_text(errors="replace").splitlines() if path.is_file() else []:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in FIELDS.items()):
+        known = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in FIELDS.items())
+        if known and all(isinstance(text, str) for text in row["texts"].values()):
             rows.append(row)
     return rows
