@@ -483,7 +483,7 @@ def test_an_evaluator_whose_other_side_has_closed_says_nothing_more(surroundings
     assert all("crashed" in message["report"] for message in spoken[2:]), "no score of a program that was not asked"
 
 
-def test_a_server_tells_why_a_task_is_broken_and_ends() -> None:
+def test_a_server_tells_why_a_task_is_broken_and_ends(surroundings: None) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         Door(theirs.fileno()).send({"layout": "bench"})
