@@ -214,3 +214,33 @@ def test_no_other_program_leads_a_dialogue_and_no_dialogue_another_task() -> Non
 def test_a_call_is_looked_for_in_so_many_places_and_no_more(before: int, made: list[str] | None) -> None:
     found = calls_in('{"' * before + '{"tool": "a"}')
     assert (None if found is None else [each.tool for each in found]) == made
+
+
+def test_a_long_dialogue_is_read_whole() -> None:
+    from tracebench_hfqa.guide import QAGuide
+
+    family = find_family("tools")
+    case = family.read(BANK, FIELDS)
+    turns = json.loads(family.gold_reply(case))
+    for turn in turns:
+        turn["said"] = f"{turn['said'] or 'Done.'}{' Kind regards.' * 2000}"
+    told = QAGuide(family, seconds=1.0)(case.example("e"), {"replies": [{"text": json.dumps(turns)}]}, None)  # type: ignore[arg-type]
+    assert (told.score, told.text) == (1.0, "Right.")
+
+
+@pytest.mark.parametrize(
+    ("tool", "lacks"),
+    [
+        ({"does": "get"}, "key"),
+        ({"does": "add", "fields": ["item"]}, "key"),
+        ({"does": "set"}, "key"),
+        ({"does": "remove"}, "key"),
+        ({"does": "move", "key": "from", "amount": "sum"}, "to"),
+        ({"does": "move", "key": "from", "to": "to"}, "amount"),
+    ],
+)
+def test_a_tool_that_could_do_nothing_makes_its_row_unusable(tool: dict[str, Any], lacks: str) -> None:
+    row = deepcopy(BANK)
+    row["environment"]["tools"].append({"name": "odd", "description": "", "table": "accounts", **tool})
+    with pytest.raises(RowError, match=f"`odd` does `{tool['does']}` and names no `{lacks}`"):
+        find_family("tools").read(row, FIELDS)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_the_best_few_of_those_that_compare_are_taken(folder: Any, tmp_path: Pat
 )
 def test_a_line_that_is_none_of_ours_is_passed_over(folder: Any, tmp_path: Path, line: str) -> None:
     assert best(folder, tmp_path, line, row("c1", 0.5)) == ["c1"]
+
+
+def test_each_parameter_has_a_file_of_its_own(folder: Any, tmp_path: Path) -> None:
+    kinds = {"a.b": "text", "a b": "code", "a_b": "code", "a/b": "code", "d": "number"}
+    task = SimpleNamespace(
+        parameters={name: SimpleNamespace(kind=kind) for name, kind in kinds.items()}, initial=dict.fromkeys(kinds, "")
+    )
+    assert [folder.file_of(task, name) for name in kinds] == ["a.b.txt", "a_b.py", "a_b-2.py", "a_b-3.py", "d.json"]
+    texts = {name: f"of {name}" for name in kinds}
+    folder.write_texts(task, texts, tmp_path)
+    assert folder.read_texts(task, tmp_path) == texts
+    (tmp_path / "a_b-2.py").unlink()
+    assert folder.read_texts(task, tmp_path)["a_b"] == "", "what is gone is empty"
 
 
 def test_without_a_history_nothing_was_measured(folder: Any, tmp_path: Path) -> None:

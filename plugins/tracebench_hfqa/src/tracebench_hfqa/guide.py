@@ -51,7 +51,7 @@ class QAGuide:
         return Feedback(score=math.fsum(scores) / len(scores), text=text, metrics=metrics)
 
     def _verdict(self, reply: str, case: Case, context: Context) -> Verdict:
-        reply = within_reach(reply)
+        reply = reply if self._family.dialogue else within_reach(reply)  # one half of a dialogue is none
         if self._family.sandboxed:
             return run_tests(reply, case, context, seconds=self._seconds)
         if self._family.grader is not None:

@@ -81,3 +81,10 @@ def test_an_embedding_is_asked_once_for_each_candidate() -> None:
 )
 def test_the_first_token_counts_like_any_other(a: list[str], b: list[str], share: float) -> None:
     assert _edited_share(a, b) == share  # of what is alike throughout, one token: blanks may differ
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"), [(0, 0.0, 0), (0.0, 0, 0), (1, 1.0, 0), (0, 1.0, 1), (1, 3.0, 0.5), (0, False, 1)]
+)
+def test_a_whole_number_is_no_way_from_the_same_with_a_point(one: Any, other: Any, distance: float) -> None:
+    assert edit_distance({"x": one}, {"x": other}) == distance

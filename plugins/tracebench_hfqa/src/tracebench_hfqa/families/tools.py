@@ -105,5 +105,5 @@ FAMILY = Family(
     gold_reply=gold_reply,
     asks_for="Call tools until the user is served, no more than he asked for, and tell him what he asked.",
     dialogue=True,
-    version=2,
+    version=3,
 )

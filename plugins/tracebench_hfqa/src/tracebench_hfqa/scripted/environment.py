@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from tracebench_core.specs.base import Spec
 
@@ -38,6 +38,13 @@ class Tool(Spec):
     """Of `move`: the argument that names the record which receives."""
     amount: str = ""
     """Of `move`: the argument, and the field of both records, that is taken from one and given to the other."""
+
+    @model_validator(mode="after")
+    def _has_what_its_deed_needs(self) -> Tool:
+        needed = {"find": (), "move": ("key", "to", "amount")}.get(self.does, ("key",))
+        if missing := [name for name in needed if not getattr(self, name)]:
+            raise ValueError(f"`{self.name}` does `{self.does}` and names no `{missing[0]}`")
+        return self
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,23 @@ def flat(
     trace = library.load("opto.trace")
     trace.GRAPH.clear()
     nodes = {p.name: parameter_node(p, values[p.name], code_names=code_names) for p in problem.parameters}
-    parents = {node.name.partition(":")[0]: node for node in nodes.values()}
+    further = {}
     if inputs and evaluation is not None:
-        parents["examples"] = trace.node(
+        further["examples"] = trace.node(
             _batch([cut(as_text(e.input), SHOWN) for e in examples_of(problem, evaluation)]), name="examples"
         )
-    return Graph(nodes, message(_scores(evaluation), parents, "evaluate", purpose))
+    return Graph(nodes, message(_scores(evaluation), parents_of(nodes.values(), further), "evaluate", purpose))
+
+
+def parents_of(nodes: Iterable[Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters' nodes by their short names, and further nodes after them; none takes the place of another."""
+    parents: dict[str, Any] = {}
+    for short, node in [*((node.name.partition(":")[0], node) for node in nodes), *further.items()]:
+        name = short
+        while name in parents:
+            name += "_"
+        parents[name] = node
+    return parents
 
 
 def traced(problem: Problem, values: Values, evaluation: Evaluation | None) -> Graph | None:

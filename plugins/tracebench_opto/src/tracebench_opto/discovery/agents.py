@@ -23,7 +23,7 @@ class _Program:
         example = self.bench.example(example_id)
         shown = trace.node(as_text(example.input), name="example")
         submission = Submission(self.bench.values(nodes), example_id, f"the result on example {example_id}")
-        parents = {**{n.name.partition(":")[0]: n for n in nodes}, "example": shown}
+        parents = graph.parents_of(nodes, {"example": shown})
         return graph.message(submission, parents, "evaluate", "evaluates the program on an example")
 
     def __repr__(self) -> str:

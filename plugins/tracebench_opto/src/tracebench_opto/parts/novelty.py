@@ -84,7 +84,7 @@ class Net:
 
 
 def _edited(a: Any, b: Any) -> float:
-    if a == b and type(a) is type(b):
+    if a == b and (type(a) is type(b) or (_is_number(a) and _is_number(b))):
         return 0.0
     if _is_number(a) and _is_number(b):
         return float(min(1.0, abs(a - b) / (abs(a) + abs(b))))

@@ -10,9 +10,17 @@ FIELDS = {"score": (int, float), "examples": list, "held_out": bool, "candidate"
 
 
 def file_of(task, name):
-    """Return the file's name of a parameter."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    return f"{safe}{SUFFIXES.get(task.parameters[name].kind, '.json')}"
+    """Return the file's name of a parameter; of several that would have one name, the later ones are numbered."""
+    names = [plain_name(other) for other in task.parameters]
+    at = list(task.parameters).index(name)
+    before = names[:at].count(names[at])
+    number = f"-{before + 1}" if before else ""
+    return f"{names[at]}{number}{SUFFIXES.get(task.parameters[name].kind, '.json')}"
+
+
+def plain_name(name):
+    """Return a parameter's name as a file's."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
 def write_texts(task, texts, folder):
