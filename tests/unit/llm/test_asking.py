@@ -307,8 +307,8 @@ def test_pieces_of_calls_make_whole_calls_in_the_order_of_their_numbers() -> Non
         ],
     }  # fmt: skip
     assert deltas[3:] == [
-        {"role": "assistant", "tool_calls": [{"index": 0, "id": "x"}, {"index": 1, "id": "y"}]},
-        {"content": " "}, {"content": "a "}, {"content": "b\n"},
+        {"role": "assistant"}, {"content": " "}, {"content": "a "}, {"content": "b\n"},
+        {"tool_calls": [{"index": 0, "id": "x"}, {"index": 1, "id": "y"}]},
         {},
     ]  # fmt: skip
     said = {"reasoning_content": "h", "content": "a", "refusal": "r", "tool_calls": [{"function": {"name": "f"}}, {}]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import zlib
 from pathlib import Path
@@ -10,10 +11,14 @@ from pathlib import Path
 from tracebench_gateway.exchange import ChatRequest, Reply
 
 BUSY_SECONDS = 10.0
+log = logging.getLogger(__name__)
 
 
 class CallCache:
-    """Replies by request. Asking the same again at temperature 0 is taken to get the same answer, however often."""
+    """Replies by request. Asking the same again at temperature 0 is taken to get the same answer, however often.
+
+    A file that cannot be read or written (a full disk, a lock that stays, damage) fails no call: the model is asked.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,18 +31,23 @@ class CallCache:
         """Return the kept reply, or None: not kept, or not at temperature 0."""
         if not is_cacheable(request):
             return None
-        row = self._db.execute("SELECT reply FROM replies WHERE request = ?", (_key(request),)).fetchone()
-        if row is None:
+        try:
+            row = self._db.execute("SELECT reply FROM replies WHERE request = ?", (_key(request),)).fetchone()
+            kept = None if row is None else json.loads(zlib.decompress(row[0]))
+        except (sqlite3.Error, zlib.error, ValueError, TypeError) as err:
+            log.warning("a kept reply is not used: %s", err)
             return None
-        kept = json.loads(zlib.decompress(row[0]))
-        return Reply(message=kept["message"], finish_reason=kept["finish_reason"])
+        return None if kept is None else Reply(message=kept["message"], finish_reason=kept["finish_reason"])
 
     def put(self, request: ChatRequest, reply: Reply) -> None:
         """Keep a reply for the next identical call."""
         if is_cacheable(request):
             content = json.dumps({"message": reply.message, "finish_reason": reply.finish_reason})
             row = (_key(request), zlib.compress(content.encode()))
-            self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", row)
+            try:
+                self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", row)
+            except sqlite3.Error as err:
+                log.warning("a reply is not kept: %s", err)
 
 
 def is_cacheable(request: ChatRequest) -> bool:

@@ -17,8 +17,7 @@ from tracebench_gateway.access import LEDGER_HEADER
 from tracebench_gateway.models import names_of
 from tracebench_gateway.server.connections import ConnectionGuard
 from tracebench_gateway.server.errors import Failure, rejected
-from tracebench_gateway.server.flow import Caller, converse, respond
-from tracebench_gateway.server.metering.meter import estimate_prompt
+from tracebench_gateway.server.flow import Caller, converse, count, respond
 from tracebench_gateway.server.requests.fields import is_number
 from tracebench_gateway.server.requests.reading import BadRequest, read_object
 from tracebench_gateway.server.service import Service
@@ -26,7 +25,7 @@ from tracebench_gateway.server.wire.bare import CompletionsWire, EmbeddingsWire
 from tracebench_gateway.server.wire.base import Wire
 from tracebench_gateway.server.wire.chat import ChatWire
 from tracebench_gateway.server.wire.gemini import GeminiWire
-from tracebench_gateway.server.wire.messages import MessagesWire, chat_messages
+from tracebench_gateway.server.wire.messages import MessagesWire, count_prompt
 from tracebench_gateway.server.wire.responses import ResponsesWire
 from tracebench_gateway.tokens import Claims, verify
 from tracebench_gateway.turns import ASKER_HEADER
@@ -183,10 +182,10 @@ class Routes:
     async def _count(self, request: Request, caller: Caller) -> Response:
         """Count a prompt by our estimate; no model is asked."""
         try:
-            messages = chat_messages(await read_object(request))
+            counted = await count(request, count_prompt, service=self._service, caller=caller)
         except BadRequest as error:
             return respond(MESSAGES, rejected(str(error), status=error.status))
-        return JSONResponse({"input_tokens": estimate_prompt(messages, {})})
+        return JSONResponse({"input_tokens": counted})
 
     async def _records(self, request: Request, caller: Caller) -> Response:
         return JSONResponse(_standing(caller, _after(request)))

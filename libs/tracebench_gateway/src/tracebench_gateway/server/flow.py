@@ -17,7 +17,7 @@ from tracebench_gateway.server.metering.accounts import Account, scoped
 from tracebench_gateway.server.metering.admission import CallerGone, IsGone
 from tracebench_gateway.server.providers.pieces import send_in_pieces
 from tracebench_gateway.server.requests.asked import Asked
-from tracebench_gateway.server.requests.large import SMALL, Hold, Wanted, declared_size, understand
+from tracebench_gateway.server.requests.large import SMALL, Counting, Hold, Wanted, declared_size, understand
 from tracebench_gateway.server.requests.reading import LARGEST_BODY, BadRequest, parse_object, read_body
 from tracebench_gateway.server.service import Service
 from tracebench_gateway.server.wire.base import Answer, StreamWriter, Wire
@@ -66,7 +66,33 @@ async def converse(request: Request, *, wire: Wire, service: Service, caller: Ca
 async def _read(
     request: Request, wire: Wire, service: Service, caller: Caller, holds: ExitStack, *, asker: str
 ) -> Asked:
-    """Return what a request asks for; a large body waits for room, which it takes until `holds` is closed."""
+    """Return what a request asks for; a large body takes room until `holds` is closed."""
+    pieces, is_large = await _gather(request, service, caller, holds)
+    place = read_place(request.headers.get(HEADER, ""))
+    path, alt = request.path_params, request.query_params.get("alt", "json")
+    address = {"alt": alt, **path} if path else {}
+    key = scoped(caller.claims.phase, asker, read_key(request.headers.get(KEY_HEADER, "")))
+    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place, address, asker, key)
+    if is_large:
+        return await service.reader.read(wanted, pieces)
+    return understand(wanted, parse_object(b"".join(pieces)))
+
+
+async def count(request: Request, counting: Counting, *, service: Service, caller: Caller) -> int:
+    """Return what a function of a module counts in a request; a large one is read apart, as one that is answered.
+
+    Raises:
+        BadRequest: as it does, or for the body.
+    """
+    with ExitStack() as holds:
+        pieces, is_large = await _gather(request, service, caller, holds)
+        if is_large:
+            return await service.reader.count(counting, pieces)
+        return counting(parse_object(b"".join(pieces)))
+
+
+async def _gather(request: Request, service: Service, caller: Caller, holds: ExitStack) -> tuple[list[bytes], bool]:
+    """Return a body and whether it is large; such a one waits for room, which it takes until `holds` is closed."""
     held: list[Hold] = []
 
     async def make_room(size: int) -> None:
@@ -78,14 +104,7 @@ async def _read(
     if declared.isascii() and declared.isdigit() and len(declared) < LONGEST_LENGTH:
         await make_room(min(int(declared), LARGEST_BODY))
     pieces = await read_body(request, make_room)
-    place = read_place(request.headers.get(HEADER, ""))
-    path, alt = request.path_params, request.query_params.get("alt", "json")
-    address = {"alt": alt, **path} if path else {}
-    key = scoped(caller.claims.phase, asker, read_key(request.headers.get(KEY_HEADER, "")))
-    wanted = Wanted(wire, caller.claims, service.settings.llm_of(caller.claims.variant), place, address, asker, key)
-    if held:
-        return await service.reader.read(wanted, pieces)
-    return understand(wanted, parse_object(b"".join(pieces)))
+    return pieces, bool(held)
 
 
 def respond(wire: Wire, failure: Failure) -> JSONResponse:

@@ -251,7 +251,7 @@ class Service:
         cached = self._cache.get(request) if self._cache else None
         if cached is not None:
             if on_delta is not None:
-                await on_delta(cached.message)
+                await send_in_pieces(cached.message, on_delta)
             return cached, Metered(Tokens(0, 0), 0.0, cached=True)
 
         async def attempt() -> Reply:

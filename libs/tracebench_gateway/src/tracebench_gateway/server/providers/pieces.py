@@ -13,10 +13,12 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 async def send_in_pieces(message: dict[str, Any], on_delta: OnDelta) -> None:
-    """Pass a whole message on, its text word by word."""
-    await on_delta({k: _numbered(v) if k == "tool_calls" else v for k, v in message.items() if k != "content"})
+    """Pass a whole message on: its text word by word, and what it calls behind it, as models do."""
+    await on_delta({name: value for name, value in message.items() if name not in {"content", "tool_calls"}})
     for piece in _PIECE.findall(message.get("content") or ""):
         await on_delta({"content": piece})
+    if calls := message.get("tool_calls"):
+        await on_delta({"tool_calls": _numbered(calls)})
 
 
 def text_of_delta(delta: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import re
 import struct
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -37,7 +37,9 @@ PATIENCE = 10
 MEMORY = 2 << 30
 """Bytes of address space of the process that reads."""
 FRAME = struct.Struct("<QQ")
-STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+"""Texts, the last of which may have no end: no byte is looked at twice, or a hostile body would take hours."""
+TOO_LARGE = "the request is too large to be read"
 STEP = 1 << 18
 """Bytes that are handed over at a time."""
 
@@ -74,7 +76,9 @@ class Room:
                 await self._freed.wait_for(lambda: self._has_room(job, size))
                 self._taken[job] += size
         except TimeoutError:
-            words = f"other requests of this job hold more than {MOST_OF_JOB >> 20} MiB"
+            is_own = self._taken[job] + size > MOST_OF_JOB
+            whose, most = ("this job", MOST_OF_JOB) if is_own else ("all jobs", MOST_OF_ALL)
+            words = f"there was no room for it in {WAIT_SECONDS:g} s: large requests of {whose} may hold {most >> 20} MiB together"
             raise BadRequest(words, status=503) from None
         return Hold(self, job, size)
 
@@ -110,6 +114,9 @@ class Wanted(NamedTuple):
     """What the request is known by when it is asked again."""
 
 
+Counting = Callable[[dict[str, Any]], int]
+
+
 def understand(wanted: Wanted, data: dict[str, Any]) -> Asked:
     """Return what a request asks for.
 
@@ -137,16 +144,29 @@ class Reader:
         Raises:
             BadRequest: as `understand` and `parse_object` do.
         """
+        asked: Asked = await self._told(wanted, pieces)
+        return asked
+
+    async def count(self, counting: Counting, pieces: list[bytes]) -> int:
+        """Return what a function of a module counts in a body.
+
+        Raises:
+            BadRequest: as it and `parse_object` do.
+        """
+        counted: int = await self._told(counting, pieces)
+        return counted
+
+    async def _told(self, wanted: Wanted | Counting, pieces: list[bytes]) -> Any:
         async with self._turn:
             try:
                 outcome = await self._exchange(pickle.dumps(wanted), pieces)
             except (OSError, EOFError, asyncio.IncompleteReadError) as err:
                 self._end()
-                raise BadRequest("the request is too large to be read") from err
+                raise BadRequest(TOO_LARGE, status=413) from err
             except asyncio.CancelledError:
                 self._end()  # it would answer the next one with this one's
                 raise
-        if isinstance(outcome, Asked):
+        if not isinstance(outcome, tuple):
             return outcome
         message, status = outcome
         raise BadRequest(message, status=status)
@@ -190,15 +210,18 @@ class Reader:
         self._process = None
 
 
-def read_large(wanted: Wanted, body: bytes) -> Asked | tuple[str, int]:
-    """Return what a body asks for with all that costs time to tell of it, or why it is refused and with which status."""
+def read_large(wanted: Wanted | Counting, body: bytes) -> Asked | int | tuple[str, int]:
+    """Return what a body asks for with all that costs time to tell of it, or a count, or why it is refused and with which status."""
     try:
         check_size(body)
-        asked = understand(wanted, parse_object(body))
+        data = parse_object(body)
+        if callable(wanted):
+            return wanted(data)
+        asked = understand(wanted, data)
     except BadRequest as error:
         return str(error), error.status
     except MemoryError:
-        return "the request is too large to be read", 413
+        return TOO_LARGE, 413
     if asked.kind == "chat":
         asked = replace(asked, raw=tuple(map(serialise_messages, asked.conversations)))
     asked.weights  # noqa: B018 - kept with it

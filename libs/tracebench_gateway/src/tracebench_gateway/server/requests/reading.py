@@ -28,7 +28,7 @@ class BadRequest(ValueError):  # noqa: N818 - named for the status it becomes
 
 
 async def read_object(request: Request) -> dict[str, Any]:
-    """Return the JSON object that a request carries.
+    """Return the JSON object that a request of the engine carries.
 
     Raises:
         BadRequest: with the status 400, 408 or 413.
@@ -44,6 +44,8 @@ def parse_object(body: bytes) -> dict[str, Any]:
     """
     try:
         data = json.loads(body, parse_constant=_refuse_constant, parse_int=_whole)
+    except BadRequest:
+        raise
     except RecursionError:
         raise BadRequest(f"the request is nested deeper than {DEEPEST}") from None
     except ValueError as err:  # UnicodeDecodeError included
@@ -70,14 +72,18 @@ async def read_body(request: Request, before: Callable[[int], Awaitable[None]] |
     pieces: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(BODY_SECONDS) as limit:
             async for piece in request.stream():
                 size += len(piece)
                 if size > LARGEST_BODY:
                     raise BadRequest(f"the request is larger than {LARGEST_BODY} bytes", status=413)
                 pieces.append(piece)
                 if before is not None:
+                    began = asyncio.get_running_loop().time()
+                    until = limit.when()
+                    limit.reschedule(None)  # the caller does not answer for the wait
                     await before(size)
+                    limit.reschedule(until and until + asyncio.get_running_loop().time() - began)
     except TimeoutError:
         raise BadRequest(f"the request did not arrive within {BODY_SECONDS:g} s", status=408) from None
     except ClientDisconnect:

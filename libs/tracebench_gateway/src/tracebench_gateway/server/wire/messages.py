@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from tracebench_core.specs import LLMConfig, Message
 from tracebench_gateway.server.errors import Failure
+from tracebench_gateway.server.metering.meter import estimate_prompt
 from tracebench_gateway.server.requests.asked import Asked, choose_model, with_defaults
 from tracebench_gateway.server.requests.fields import is_count, left_out_of, read_flag, read_messages, take_fields
 from tracebench_gateway.server.requests.reading import BadRequest
@@ -160,6 +161,15 @@ def chat_messages(data: Mapping[str, Any]) -> list[Message]:
         else:
             messages.append({"role": message["role"], "content": content})
     return read_messages(messages)
+
+
+def count_prompt(data: dict[str, Any]) -> int:
+    """Return an estimate of the tokens of a request's messages.
+
+    Raises:
+        BadRequest: naming the block that has no form in the chat API.
+    """
+    return estimate_prompt(chat_messages(data), {})
 
 
 def effort_of(budget: Any, name: str) -> str:
