@@ -12,6 +12,7 @@ from tracebench_core.errors import ModelError
 from tracebench_core.plugins.discovery import core_version
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_testing import CHECKS, FakeModel, PluginUnderTest, SuiteConformance, check_plugin
+from tracebench_testing.checks.plugin_checks import _is_bounded
 from tracebench_testing.conformance import Conformance
 from tracebench_testing.kit import reference
 
@@ -352,3 +353,54 @@ def test_our_own_plugins_pass(name: str) -> None:
     found = [f for o in outcomes for f in o.findings if (f.code, f.subject) not in WAIVED]
 
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("line", "bounded"),
+    [
+        (">=0.2,<0.3", True), (" >0.2, <=0.3", True), ("[extra]>=0.2,<0.3", True), ("<0.3,>=0.2 ; extra == 'x'", True), ("~=0.2.1", True),
+        ("==0.2.*", True), ("===0.2.1", True), ("", False), (">=0.2", False), ("<0.3", False), ("!=0.2", False),
+        (">=0.2; python_version < '3.13'", False), ("<0.3; python_version >= '3.11'", False), ("; extra == 'x'", False),
+    ],
+)  # fmt: skip
+def test_a_version_is_bounded_by_what_stands_before_its_conditions(line: str, bounded: bool) -> None:
+    assert _is_bounded(f"tracebench-core{line}") == bounded
+
+
+def test_what_a_plugin_prints_is_no_finding_and_how_its_process_ends_is_one(made: Made) -> None:
+    noise = "import atexit, os\nprint('{\"status\": \"odd\"}', flush=True)\nos.system('echo {}')\natexit.register(os._exit, 3)"
+    report = made.write(old=LISTING, new=f"{noise}\n{LISTING}").load_report
+    assert report["status"] == "loaded"
+    assert report["error"].startswith("the process ended with exit code 3.")
+
+
+FAILS = """
+OPENED = []
+def task():
+    from tracebench_core.errors import UsageError
+    OPENED.append(1)
+    if len(OPENED) == {number}: raise UsageError("not this time")
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "found", "skipped"),
+    [
+        ("TB302", 1, [], ["not this time"]),
+        ("TB302", 2, ["it can be evaluated once, and not again: not this time"], []),
+        ("TB304", 2, ["four evaluations at a time fail: not this time"], []),
+    ],
+)
+def test_a_task_that_fails_at_its_second_opening_is_found_out(
+    made: Made, code: str, number: int, found: list[str], skipped: list[str]
+) -> None:
+    plugin = made.write(old="def task():", new=FAILS.format(number=number))
+    (outcome,) = check_plugin(plugin, codes=[code])
+    assert [finding.message for finding in outcome.findings] == found
+    assert [skip.reason for skip in outcome.skipped] == skipped
+
+
+def test_a_process_that_is_left_in_a_folder_that_is_gone_is_in_another(made: Made) -> None:
+    leaves = "import os, tempfile\n        with tempfile.TemporaryDirectory() as folder: os.chdir(folder)\n        return float(values"
+    (outcome,) = check_plugin(made.write(old="return float(values", new=leaves), codes=["TB309"])
+    assert [finding.message for finding in outcome.findings] == ["an evaluation leaves the process in another folder"]

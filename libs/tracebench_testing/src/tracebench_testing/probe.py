@@ -35,6 +35,7 @@ CHILD_SECONDS = 5.0
 
 def main(arguments: list[str]) -> None:
     """Do what is asked and write JSON lines."""
+    _take_over_output()
     what, name, *rest = arguments
     options = json.loads(rest[0]) if rest else {}
     if what == "load":
@@ -151,9 +152,20 @@ def _asker() -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
+_SAID = [sys.stdout]
+"""Where findings go."""
+
+
+def _take_over_output() -> None:
+    """Keep the output for findings: whatever a plugin prints would pass for one, if it is JSON."""
+    _SAID[0] = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - a device
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
 def _say(data: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(data) + "\n")
-    sys.stdout.flush()
+    _SAID[0].write(json.dumps(data) + "\n")
+    _SAID[0].flush()
 
 
 if __name__ == "__main__":

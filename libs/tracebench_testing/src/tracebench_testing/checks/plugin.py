@@ -73,7 +73,8 @@ class PluginUnderTest:
     @cached_property
     def load_report(self) -> dict[str, Any]:
         """What a fresh process saw that loaded this plugin alone; `error` says when it did not end well."""
-        return ask_process(["load", self.name], seconds=PROBE_SECONDS, only=self.name)[0]
+        first, *more = ask_process(["load", self.name], seconds=PROBE_SECONDS, only=self.name)
+        return first | next(({"error": words["error"]} for words in more if "error" in words), {})
 
 
 def ask_process(

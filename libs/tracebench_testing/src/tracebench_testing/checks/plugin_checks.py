@@ -104,7 +104,7 @@ def check_bounds(plugin: PluginUnderTest) -> Found:
     if not lines:
         yield Finding("TB105", f"`{plugin.record.distribution}` does not depend on {CORE}")
     for line in lines:
-        if "<" not in line.replace("<=", "<") or not re.search(r">=?|~=|==", line):
+        if not _is_bounded(line):
             yield Finding("TB105", f"it depends on `{line}`, without a bound on both sides")
 
 
@@ -155,6 +155,12 @@ def _specs(plugin: PluginUnderTest) -> dict[str, TaskSpec | Component]:
     """Return what the plugin offers, by the name that a finding has for it."""
     parts = {f"{kind} {name}": spec for kind in KINDS for name, spec in plugin.parts(kind).items()}
     return {**plugin.tasks, **parts}
+
+
+def _is_bounded(line: str) -> bool:
+    """Say whether a requirement bounds its version on both sides; what follows its `;` says where it holds."""
+    versions = line.partition(";")[0]
+    return bool(re.search("~=|==", versions)) or (">" in versions and "<" in versions)
 
 
 def _is_core(line: str) -> bool:

@@ -65,8 +65,10 @@ def check_repeats(plugin: PluginUnderTest) -> Found:
     """
     for id_ in plugin.ready_tasks:
         first, second = (_feedbacks(plugin, id_) for _ in range(2))
-        if isinstance(first, str) or isinstance(second, str):
-            yield Skipped("TB302", str(first), id_)
+        if isinstance(first, str):
+            yield Skipped("TB302", first, id_)
+        elif isinstance(second, str):
+            yield Finding("TB302", f"it can be evaluated once, and not again: {second}", id_)
         elif first != second:
             yield Finding("TB302", f"two evaluations with one seed differ: {_difference(first, second)}", id_)
 
@@ -99,8 +101,10 @@ def check_parallel(plugin: PluginUnderTest) -> Found:
     """
     for id_ in plugin.ready_tasks:
         one, four = (_feedbacks(plugin, id_, workers=n) for n in (1, 4))
-        if isinstance(one, str) or isinstance(four, str):
-            yield Skipped("TB304", str(one), id_)
+        if isinstance(one, str):
+            yield Skipped("TB304", one, id_)
+        elif isinstance(four, str):
+            yield Finding("TB304", f"four evaluations at a time fail: {four}", id_)
         elif one != four:
             yield Finding("TB304", f"four evaluations at a time score differently: {_difference(one, four)}", id_)
 
@@ -220,7 +224,7 @@ def check_leaves_nothing(plugin: PluginUnderTest) -> Found:
             except TraceBenchError as err:
                 yield Skipped("TB309", str(err), id_)
                 continue
-            moved = Path.cwd() != Path(folder).resolve()
+            moved = _here() != Path(folder).resolve()
         if moved:
             yield Finding("TB309", "an evaluation leaves the process in another folder", id_)
         if before != after:
@@ -228,6 +232,14 @@ def check_leaves_nothing(plugin: PluginUnderTest) -> Found:
         left = [t.name for t in threading.enumerate() if t not in threads and t.is_alive() and not t.daemon]
         if left:
             yield Finding("TB309", f"a thread goes on after the task is closed: {left[0]}", id_)
+
+
+def _here() -> Path | None:
+    """Return the current folder; None where it is gone."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 def measure(
