@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,27 @@ def test_one_that_does_not_leave_is_killed(started: Started, tmp_path: Path, mon
     started(1)
     workers.close()
     assert [process.returncode for process in workers._processes] == [-9]
+
+
+class Late(Ticket):
+    """A ticket that is told after a process of this one has ended."""
+
+    def __str__(self) -> str:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        return super().__str__()
+
+
+def test_one_that_dies_before_it_is_told_anything_is_one_that_dies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    workers = OwnWorkers(Late("h", 1, "0" * 64, "t"), setting(tmp_path), 1)
+    try:
+        for _ in range(3):
+            workers._processes[0].wait()
+            assert len([*workers.look()]) == 1
+        workers._processes[0].wait()
+        with pytest.raises(TraceBenchError, match=r"^The run's own workers keep ending\.$"):
+            list(workers.look())
+    finally:
+        workers.close()

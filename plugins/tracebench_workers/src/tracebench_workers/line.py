@@ -66,7 +66,7 @@ class Line:
         self._answered = time.monotonic()
         self._lease: float | None = None
         self._is_over = False
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop
         self._thread = threading.Thread(target=self._work, name="line", daemon=True)
 
     @property
@@ -76,6 +76,7 @@ class Line:
 
     def start(self) -> None:
         """Begin to join."""
+        self._loop = asyncio.new_event_loop()
         self._thread.start()
 
     def tell_end(self, number: int, exit_: str, detail: str, body: bytes) -> None:

@@ -14,13 +14,14 @@ from tracebench_core.errors import TraceBenchError
 from tracebench_engine.api import Diagnosis, diagnose
 from tracebench_engine.api.programs import scratch_folder
 from tracebench_workers.command import VARIABLE
-from tracebench_workers.frames import HELLO_SECONDS, Ear, NotTheRunError, connect, send
+from tracebench_workers.frames import HELLO_SECONDS, Ear, NotTheRunError, Streams, connect, send
 from tracebench_workers.line import ANOTHER, relay
 from tracebench_workers.member import Member
 from tracebench_workers.ticket import Ticket
 
 MACHINE = frozenset({"Python", "system", "open files", "processes", "isolation", "GPU"})
 """What of a machine a worker needs, by the names that `doctor` gives it."""
+ANEW = "take the ticket of the run anew"
 HOW = f"{VARIABLE}=$(cat ticket) trace-bench doctor --as worker"
 
 
@@ -61,40 +62,42 @@ async def _ask(ticket: Ticket, root: Path | None) -> list[Diagnosis]:
     try:
         reader, writer = await connect(ticket)
     except NotTheRunError:
-        return [
-            Diagnosis("run", ok=False, value=f"{where}: {ANOTHER}", hint="take the ticket of the run anew", needed=True)
-        ]
+        return [_no(f"{where}: {ANOTHER}")]
     except (OSError, TimeoutError) as err:
-        why = f"no run answers at {where}: {str(err) or type(err).__name__}"
-        return [Diagnosis("run", ok=False, value=why, hint=f"curl -kv https://{where}", needed=True)]
+        return [_no(f"no run answers at {where}: {str(err) or type(err).__name__}", hint=f"curl -kv https://{where}")]
     member = Member(ticket, jobs=1, name="", root=root, folder=Path.cwd())
     try:
-        send(writer, {"token": ticket.token, "kind": "look"})
-        ear = Ear(reader)
-        welcome = await asyncio.wait_for(ear.hear(), HELLO_SECONDS)
-        if welcome is None or "needs" not in welcome[0]:
-            why = str(welcome[0].get("over", "")) if welcome is not None else ""
-            return [
-                Diagnosis(
-                    "run",
-                    ok=False,
-                    value=why or "it gave no answer",
-                    hint="take the ticket of the run anew",
-                    needed=True,
-                )
-            ]
-        found = await asyncio.to_thread(member.check, welcome[0])
-        send(writer, {**found, "session": member.session})
-        last = await asyncio.wait_for(ear.hear(), HELLO_SECONDS)
-        shares = last is not None and last[0].get("shares") is True
-        fits = "lacks" not in found
-        run = Diagnosis(
-            "run", ok=fits, value=found.get("lacks", f"{where} takes a worker of this machine"), needed=True
-        )
-        return [run, *([_folder(welcome[0], shares=shares)] if fits else []), await _loopback(ticket)]
+        return await _shown(ticket, member, (reader, writer))
+    except TimeoutError:
+        return [_no(f"{where} gave no answer in {HELLO_SECONDS:g} s", hint="trace-bench ps")]
+    except (KeyError, TypeError, ValueError) as err:
+        words = f"{where} says what this version does not understand: {type(err).__name__}: {err}"
+        return [_no(words, hint="install the version of the run")]
     finally:
         member.leave_folder()
         writer.close()
+
+
+async def _shown(ticket: Ticket, member: Member, streams: Streams) -> list[Diagnosis]:
+    reader, writer = streams
+    send(writer, {"token": ticket.token, "kind": "look"})
+    ear = Ear(reader)
+    welcome = await asyncio.wait_for(ear.hear(), HELLO_SECONDS)
+    if welcome is None or "needs" not in welcome[0]:
+        why = str(welcome[0].get("over", "")) if welcome is not None else ""
+        return [_no(why or "it gave no answer")]
+    found = await asyncio.to_thread(member.check, welcome[0])
+    send(writer, {**found, "session": member.session})
+    last = await asyncio.wait_for(ear.hear(), HELLO_SECONDS)
+    shares = last is not None and last[0].get("shares") is True
+    fits = "lacks" not in found
+    takes = f"{ticket.host}:{ticket.port} takes a worker of this machine"
+    run = Diagnosis("run", ok=fits, value=found.get("lacks", takes), needed=True)
+    return [run, *([_folder(welcome[0], shares=shares)] if fits else []), await _loopback(ticket)]
+
+
+def _no(why: str, *, hint: str = ANEW) -> Diagnosis:
+    return Diagnosis("run", ok=False, value=why, hint=hint, needed=True)
 
 
 def _folder(welcome: dict[str, Any], *, shares: bool) -> Diagnosis:

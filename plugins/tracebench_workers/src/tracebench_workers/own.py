@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tracebench_core.errors import TraceBenchError, quoted
@@ -43,8 +44,7 @@ class OwnWorkers:
             if self._restarts > MOST_RESTARTS:
                 raise TraceBenchError("The run's own workers keep ending.", hint=f"cat {quoted(self._log)}")
             session = self._sessions.pop(id(process))
-            if process.stdin is not None:
-                process.stdin.close()
+            _close(process)
             self._processes[i] = self._start()
             yield session
 
@@ -55,8 +55,7 @@ class OwnWorkers:
     def close(self) -> None:
         """End all of them."""
         for process in self._processes:
-            if process.stdin is not None:
-                process.stdin.close()
+            _close(process)
         for process in self._processes:
             try:
                 process.wait(LEAVING)
@@ -83,6 +82,14 @@ class OwnWorkers:
             )
         assert process.stdin is not None  # noqa: S101 - a pipe
         session = self._sessions[id(process)] = uuid.uuid4().hex
-        process.stdin.write(f"{self._ticket} {session}\n".encode())
-        process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has died at once, as the next look finds
+            process.stdin.write(f"{self._ticket} {session}\n".encode())
+            process.stdin.flush()
         return process
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """Close what a worker reads; words that one left unread, which had died by then, are dropped."""
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
