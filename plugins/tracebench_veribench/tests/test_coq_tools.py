@@ -243,7 +243,8 @@ def test_rows_are_fetched_whole_or_it_is_said_why_not(
         "    return [{'name': name, 'split': split, 'revision': revision}] * 3\n"
     )
     monkeypatch.syspath_prepend(packages)
-    monkeypatch.delitem(sys.modules, "datasets", raising=False)
+    monkeypatch.setitem(sys.modules, "datasets", None)  # whatever is imported by this name goes with the test
+    del sys.modules["datasets"]
 
     def run(*more: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["veribench", *more])

@@ -215,7 +215,8 @@ def test_a_program_of_a_job_looks_spends_and_tells(
 ) -> None:
     (tmp_path / "tracebench_client.py").write_text(CLIENT)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "tracebench_client", raising=False)
+    monkeypatch.setitem(sys.modules, "tracebench_client", None)  # whatever is imported by this name goes with the test
+    del sys.modules["tracebench_client"]
     monkeypatch.setattr(sys, "argv", ["x", json.dumps([["read", "it", str(tmp_path)]])])
     main()
     monkeypatch.delitem(sys.modules, "tracebench_client")
