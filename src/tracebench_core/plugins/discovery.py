@@ -53,6 +53,8 @@ def discover(enabled: Container[str] | None = None, *, preferred: Container[str]
             if other.distribution == record.distribution or other.distribution in preferred:
                 continue
             if record.distribution not in preferred:
+                if other.status == "disabled":
+                    continue
                 other.status = "failed"
                 other.error = (
                     f"`{other.distribution}` and `{record.distribution}` both provide a plugin `{point.name}`: "

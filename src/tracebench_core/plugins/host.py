@@ -186,7 +186,8 @@ class PluginHost:
         if (known := self._catalog.unlisted.get(task_id)) is not None or not self._pm.has_plugin(suite):
             return known
         name = task_id.partition(":")[2]
-        answers = [spec for spec in self._only("tracebench_find_task", suite)(name=name) if spec is not None]
+        with redirect_stdout(sys.stderr):  # stdout is data
+            answers = [spec for spec in self._only("tracebench_find_task", suite)(name=name) if spec is not None]
         found = _all_of(TaskSpec, answers, hook="tracebench_find_task")
         return self._catalog.add_unlisted(suite, found[0]) if found else None
 
@@ -246,13 +247,14 @@ class PluginHost:
             try:
                 with redirect_stdout(sys.stderr):
                     answers = self._only("tracebench_find_trainers", plugin)(name=name)
-                specs = [s for found in answers for s in _all_of(TrainerSpec, found, hook="tracebench_find_trainers")]
-            except Exception as err:  # noqa: BLE001 - a plugin that fails here costs only what it would have found
+                    specs = [
+                        s for found in answers for s in _all_of(TrainerSpec, found, hook="tracebench_find_trainers")
+                    ]
+                    known = self._catalog.components["trainer"]
+                    self._catalog.add_components("trainer", plugin, [s for s in specs if s.name not in known])
+                    self._exclude(plugin)
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - a plugin that fails here costs only what it would have found
                 log.warning("plugin %s failed to look for trainers: %s: %s", plugin, type(err).__name__, err)
-                continue
-            known = self._catalog.components["trainer"]
-            self._catalog.add_components("trainer", plugin, [s for s in specs if s.name not in known])
-            self._exclude(plugin)
         return self._catalog
 
     def offerers(self, users: Iterable[tuple[str, str]]) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import math
 import random
 import re
 import tokenize
@@ -18,6 +19,8 @@ MOST_CODE_EDITS = 3
 MOST_TRIES = 8
 """Steps are drawn anew, so often, while the size of a literal stays as it was."""
 FEWEST_SENTENCES_LEFT = 2
+LARGEST, LONGEST_LITERAL = 1e300, 300
+"""Numbers beyond it, and literals of more characters, stay as they are: steps of their size are beyond what a float holds."""
 LARGEST_STEP = 4.0
 """Numbers move by a Gaussian step of up to their own size; one mutation in eight takes a step this many times larger."""
 
@@ -73,6 +76,8 @@ def _step(value: Json, choices: Sequence[Json], rng: random.Random) -> Json:
 
 
 def _number(value: float, rng: random.Random, *, low: float | None = None, high: float | None = None) -> float:
+    if abs(value) > LARGEST:
+        return value
     size = abs(value) if value else 1.0
     if low is not None and high is not None:
         size = min(size, high - low)
@@ -128,13 +133,15 @@ def _row_after_signature(source: str) -> int:
 
 
 def _literal(text: str, rng: random.Random) -> str:
+    if len(text) > LONGEST_LITERAL:
+        return text
     value = float(text) if "." in text or "e" in text else int(text)
     moved = value
     for _ in range(MOST_TRIES):
         moved = abs(_number(value, rng))  # a literal has no sign: `x-3` must not become `x--3`
         if moved != value:
             break
-    return repr(moved)
+    return repr(moved) if math.isfinite(moved) else text
 
 
 def _text(text: str, rng: random.Random) -> str:

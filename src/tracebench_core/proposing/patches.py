@@ -22,7 +22,8 @@ A value that is a text or a program may be changed by a patch in its place, one 
 <the lines that take their place>
 {REPLACE}
 A unified diff will do, too. All blocks are applied, or none."""
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@.*|@@.*")
+_HUNK = re.compile(r"@@ -(\d{1,18})(?:,(\d+))? \+\d+(?:,\d+)? @@.*|@@.*")
+"""The head of a hunk; what is no number of a line counts as none."""
 _HEADERS = ("diff ", "index ", "--- ", "+++ ")
 NO_NEWLINE = "\\ No newline at end of file"
 

@@ -14,12 +14,13 @@ STARTS = 64
 """How many opening braces of one reply are tried as the beginning of an object."""
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\r?\n(.*?)(?:\r?\n|\r|(?<![ \t]))[ \t]*```", re.DOTALL)
-_VARIABLE = re.compile(
-    r"<variable\b(?P<attributes>[^>]*)>\s*(?:<name>(?P<name>.*?)</name>\s*)?<value>(?P<value>.*?)</value>\s*</variable>",
-    re.DOTALL,
-)
+_VARIABLE = re.compile(r"<variable\b")
+_OPENS = re.compile(r"\s*<(name|value)>")
+_NAME_ENDS = re.compile(r"</name>\s*<value>")
+_VALUE_ENDS = re.compile(r"</value>\s*</variable>")
 _NAME_ATTRIBUTE = re.compile(r"""\bname\s*=\s*["'](.*?)["']""")
-_STRING_OR_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(\s*[}\]])', re.DOTALL)
+_STRING_OR_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*+"?)|,(\s*[}\]])', re.DOTALL)
+"""A string that never ends goes to the end of the text: looked for from every quote in it, the end would cost the square of its length."""
 _WRAPPERS = ("values", "suggestion", "variables")
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -56,12 +57,38 @@ def strip_fence(text: str) -> str:
 
 def _read_xml(text: str) -> dict[str, Any]:
     found = {}
-    for match in _VARIABLE.finditer(text):
-        attribute = _NAME_ATTRIBUTE.search(match["attributes"])
-        name = (match["name"] or "").strip() or (attribute[1] if attribute else None)
+    for attributes, within, value in _variables(text):
+        attribute = _NAME_ATTRIBUTE.search(attributes)
+        name = within.strip() or (attribute[1] if attribute else None)
         if name:
-            found[name] = re.sub(r"\A[ \t]*\r?\n|\r?\n[ \t]*\Z", "", match["value"])
+            found[name] = re.sub(r"\A[ \t]*\r?\n|\r?\n[ \t]*\Z", "", value)
     return found
+
+
+def _variables(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each `<variable …><name>…</name><value>…</value></variable>`: attributes, name (it may be missing), value.
+
+    No end is looked for twice, as by an expression for the whole, which takes the square of a reply's length.
+    """
+    at, endless = 0, len(text) + 1
+    named = _NAME_ENDS.search(text)
+    while (start := _VARIABLE.search(text, at)) is not None and (at := text.find(">", start.end()) + 1):
+        tagged = start.end(), at - 1
+        if (opens := _OPENS.match(text, at)) is None:
+            continue
+        begin, name = opens.end(), (0, 0)
+        if opens[1] == "name":
+            if named is not None and named.start() < begin:
+                named = _NAME_ENDS.search(text, begin)
+            if named is None:
+                continue
+            name, begin = (begin, named.start()), named.end()
+        ends = _VALUE_ENDS.search(text, begin) if begin < endless else None
+        if ends is None:
+            endless = min(endless, begin)
+            continue
+        yield text[slice(*tagged)], text[slice(*name)], text[begin : ends.start()]
+        at = ends.end()
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -189,3 +189,14 @@ def test_an_option_that_the_task_does_not_know_is_refused(cli: Cli) -> None:
     done = cli("--eval-kwargs", '{"moer": 1}')
     assert "`--eval-kwargs`" in str(done.exception)
     assert "`more`" in f"{done.exception} {getattr(done.exception, 'hint', '')}"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "plan", "validate", "run"])
+def test_a_folder_of_runs_may_have_any_name(cli: Cli, command: str) -> None:
+    """The option after it is what is refused."""
+    Path("c.yaml").write_text("tasks: [measured:length]\ntrainers: [NoOp]\n")
+    of = {"evaluate": ["measured:length"], "plan": ["c.yaml"]}.get(command, ["--config", "c.yaml"])
+    done = CliRunner().invoke(app, [command, *of, "--runs-dir", 'Läufe 😀 "x"\\', "-o", "seeds=[no]"])
+    told = f"{done.exception} {done.output}"
+    assert "Läufe" not in told
+    assert "seeds" in told

@@ -94,6 +94,15 @@ def test_the_files_are_an_argument_each_where_they_stand_alone(argv: list[str], 
     assert spoken(argv, task="do it", files=iter(["b.py", "c d.py"])) == said
 
 
+def test_what_a_task_says_in_braces_is_the_tasks_own_words(agents: Path, tmp_path: Path) -> None:
+    task, file = "Fill in {files}, {task} and {model}.", "{task}.py"
+    assert spoken(["{task}", "{files}", "{files}: {task}"], task=task, files=[file]) == [task, file, f"{file}: {task}"]
+    install(agents)
+    workdir = tmp_path / "{model}/{home}"
+    start = start_of(spec(requirements=("digger",)), problem("http://h/v1"), workdir=workdir, home=tmp_path)
+    assert start.argv[-1] == f"{workdir}/a"
+
+
 def test_an_agent_of_an_installation_is_named_with_its_version_and_shown_with_what_runs_it(
     agents: Path, tmp_path: Path
 ) -> None:

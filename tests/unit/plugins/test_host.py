@@ -350,6 +350,66 @@ def test_of_two_distributions_with_one_plugin_the_preferred_one_is_taken(install
     }
 
 
+def test_a_plugin_that_is_left_out_is_left_out_whoever_provides_it(install_plugin: Any, tmp_path: Path) -> None:
+    install_plugin("good", GOOD)
+    info = tmp_path / "site" / "fork-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fork\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[tracebench]\ngood = fake_good\n")
+
+    for enabled, status in ((set(), "disabled"), ({"good"}, "failed"), (None, "failed")):
+        assert discover(enabled)["good"].status == status
+        assert discover(enabled, preferred=["fork"])["good"].status == ("found" if status == "failed" else status)
+
+
+FINDS = (
+    GOOD
+    + """
+import sys
+@hookimpl
+def tracebench_find_trainers(name):
+    print("looking for trainers")
+    {does}
+@hookimpl
+def tracebench_find_task(name):
+    print("looking for a task")
+    return TaskSpec(name=name, loader="m:f", title="Found") if name == "hidden" else None
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        ('return [TrainerSpec(name="Twice", loader="m:T")] * 2', "offers trainer `Twice` twice"),
+        ("return [1]", "its `tracebench_find_trainers` returned a `int`, not a list of `TrainerSpec`"),
+        ("sys.exit(3)", "failed to look for trainers: SystemExit: 3"),
+        ("1 / 0", "failed to look for trainers: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_plugin_that_fails_to_look_for_trainers_costs_only_what_it_would_have_found(
+    install_plugin: Any, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str], does: str, words: str
+) -> None:
+    install_plugin("finds", FINDS.replace("{does}", does).replace("good:u", "finds:u"))
+    install_plugin("good", GOOD.replace("Climb", "Walk"))
+    host = PluginHost(discover({"finds", "good"}))
+
+    assert {"Climb", "Walk"} <= {*host.find_trainers().trainers}
+    assert words in caplog.text
+    assert capsys.readouterr() == ("", "looking for trainers\n")
+
+
+def test_what_a_plugin_prints_while_it_looks_for_a_task_is_no_data(
+    install_plugin: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install_plugin("finds", FINDS.replace("{does}", "return []"))
+    host = PluginHost(discover({"finds"}))
+    assert host.task("finds:hidden").title == "Found"
+    with pytest.raises(UsageError, match="has no task `finds:other`"):
+        host.task("finds:other")
+    assert capsys.readouterr() == ("", "looking for a task\n" * 2)
+
+
 def test_a_file_without_the_name_of_a_part_is_told_what_it_lacks() -> None:
     assert install_hint("./my_task.py") == "name a part of the file, as in ./my_task.py:task"
 

@@ -49,6 +49,23 @@ def test_a_float_is_written_in_six_digits() -> None:
     assert len(set(some(2.5))) == 60
 
 
+@pytest.mark.parametrize("value", [10**400, -(10**400), 10**301, 1.7e308, -1.7e308])
+def test_a_number_beyond_any_step_stays(value: float) -> None:
+    assert some(value, seeds=9) == [value] * 9
+    assert some([value], seeds=9) == [[value]] * 9
+
+
+def test_a_number_just_within_reach_moves_and_is_still_a_number() -> None:
+    for value in (10**299, 1e299):
+        assert all(after != value and abs(after) < 1e301 for after in some(value))
+
+
+@pytest.mark.parametrize("literal", ["1" + "0" * 400, "9" * 5000, "1e999"])
+def test_a_literal_that_no_float_holds_stays_and_others_change(literal: str) -> None:
+    found = some(f"x = {literal}\ny = 5", hint={"kind": "code"}, seeds=20)
+    assert {after.partition("\n")[0] for after in found} == {f"x = {literal}"}
+
+
 def test_flags_choices_lists_and_objects() -> None:
     assert (some(True, seeds=3), some(False, seeds=3)) == ([False] * 3, [True] * 3)
     assert {*some("a", hint={"choices": ["a", "b", "c"]})} == {"b", "c"}

@@ -70,6 +70,7 @@ def test_whatever_is_written_is_applied_or_refused(base: str, patch: str) -> Non
         (f"{SEARCH}\n{SEARCH}\n    return y\n{DIVIDER}\n{REPLACE}", "has no"),
         (block("    return y", "x") + "\nand so on", "outside of its blocks"),
         ("@@ -90 +90 @@\n-    y = x\n+    y = 1", "stand 2 times"),
+        (f"@@ -{'9' * 5000} +1 @@\n-    y = x\n+    y = 1", "stand 2 times"),
         ("@@ -1 +1 @@\n-def h(x):\n+def k(x):", "nowhere"),
         ("@@ -1 +1 @@\n def f(x):", "changes nothing"),
         ("@@ -1 +1 @@\n*def f(x):", "begins with none"),

@@ -89,11 +89,50 @@ def test_a_fence_goes_only_where_it_holds_all_of_the_text(text: str, bare: str) 
     assert strip_fence(text) == bare
 
 
-@pytest.mark.parametrize("before", ["<variable><name>", "```\n"])
-def test_a_long_run_of_blanks_is_read_in_a_time_that_grows_with_its_length(before: str) -> None:
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<variable><name>{' ' * 500_000}x",
+        f"```\n{' ' * 500_000}x",
+        "{" + '\\"' * 20_000,
+        '{"prompt": "' + '\\"' * 20_000,
+        "<variable><value>" * 20_000,
+        "<variable><name>" * 20_000,
+        "<variable " * 20_000,
+        "<variable><name>" * 20_000 + "</name><value>",
+        "<variable><value>" + "</value>" * 20_000,
+    ],
+    ids=lambda reply: reply[:28],
+)
+def test_a_reply_that_goes_on_and_on_is_read_in_a_time_that_grows_with_its_length(reply: str) -> None:
     """Where it grew with its square or cube the test would end by its timeout."""
     with pytest.raises(UnreadableReply):
-        read_reply(f"{before}{' ' * 500_000}x", BOTH)
+        read_reply(reply, BOTH)
+
+
+@pytest.mark.parametrize(
+    ("reply", "values"),
+    [
+        ("<variable><value>a<variable><name>prompt</name><value>b</value></variable>", UnreadableReply),
+        ("<variable><value>a</value> <variable><name>prompt</name><value>b</value></variable>", UnreadableReply),
+        ("<variable>, then <variable><name>prompt</name>\n<value>b</value>\n</variable>", {"prompt": "b"}),
+        ("<variable><name>more <variable name='prompt'><value>b</value></variable>", {"prompt": "b"}),
+        (
+            "<variable><name>prompt</name><value>its </value> is in it</value></variable>",
+            {"prompt": "its </value> is in it"},
+        ),
+        ("<variable><name>x</name> <variable name='prompt'><value>b</value></variable></name><value>", {"prompt": "b"}),
+        ("<variables><name>prompt</name><value>b</value></variable>", UnreadableReply),
+        ("<variable><name>prompt</name><value>b</value>", UnreadableReply),
+        ('{"prompt": "a",} "so', {"prompt": "a"}),
+    ],
+)
+def test_a_variable_is_its_name_and_its_value_and_the_ends_of_both(reply: str, values: Any) -> None:
+    if values is UnreadableReply:
+        with pytest.raises(UnreadableReply):
+            read_reply(reply, BOTH)
+    else:
+        assert read_reply(reply, BOTH) == values
 
 
 class Spending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from tracebench_engine.door.held import belongings
 
 TASK, FILES = "{task}", "{files}"
 """What whoever starts the agent fills in at the end."""
+_IN_BRACES = re.compile(r"\{\w+\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,15 @@ def known_words(problem: Problem, *, workdir: Path, home: Path) -> dict[str, str
 
 
 def filled(word: str, known: Mapping[str, str]) -> str:
-    """Return a text with the words in braces replaced; others in braces stay as they are."""
-    for name, value in known.items():
-        word = word.replace(name, value)
-    return word
+    """Return a text with the words in braces replaced; others in braces stay as they are, and so does what stands in their place."""
+    return _IN_BRACES.sub(lambda found: known.get(found[0], found[0]), word)
 
 
 def spoken(argv: Iterable[str], *, task: str, files: Iterable[str]) -> list[str]:
     """Return a command with the task and the files filled in: `{files}` as an argument of its own becomes one for each."""
     names = [*files]
-    words = [part for word in argv for part in (names if word == FILES else [word])]
-    return [word.replace(TASK, task).replace(FILES, " ".join(names)) for word in words]
+    known = {TASK: task, FILES: " ".join(names)}
+    return [part for word in argv for part in (names if word == FILES else [filled(word, known)])]
 
 
 def needs_of(spec: AgentSpec, program: Path) -> Iterator[Path]:

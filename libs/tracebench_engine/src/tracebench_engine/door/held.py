@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -209,7 +208,7 @@ def _root(
     hidden: Sequence[Path] = (),
 ) -> str:
     """Return what `sandbox.jail` is told of a program's root."""
-    needs = [*belongings(Path(argv[0])), *shown]
+    needs = [*belongings(folder / argv[0]), *shown]
     return json.dumps(
         {
             "folder": str(own or folder),
@@ -253,20 +252,27 @@ def _settle_in(folder: Path, environ: Mapping[str, str], *, copied: Sequence[str
         Path(here[name]).mkdir(parents=True, exist_ok=True)
     real, home = Path.home(), Path(here["HOME"])
     for name in copied:
-        source = Path(os.path.expandvars(name)).expanduser()
+        source = Path(os.path.normpath(Path(os.path.expandvars(name)).expanduser()))
         if not source.is_absolute() or real not in source.parents:
             raise ProgramError(f"`{name}` cannot be copied for a program: it does not lie below `{real}`.")
         target = home / source.relative_to(real)
-        with suppress(FileNotFoundError):
+        try:
             _copy(source, target)
+        except FileNotFoundError:
+            continue
+        except OSError as err:
+            first = err.args[0][0] if isinstance(err.args[0], list) else ()
+            why = first[2] if first else err.strerror or err
+            raise ProgramError(f"`{name}` cannot be copied for a program: {why}.") from err
     _introduce(real, home)
     return here
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Copy what links lead to; a link that leads nowhere is left out."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore_dangling_symlinks=True)
     else:
         shutil.copyfile(source, target)
 
@@ -276,18 +282,22 @@ def _introduce(real: Path, home: Path) -> None:
     git = shutil.which("git")
     if git is None or (home / _GIT_SETTINGS).exists():
         return
-    found: dict[str, str] = {}
+    found: dict[bytes, bytes] = {}
     for place in (("--system",), ("--file", str(real / _GIT_SETTINGS))):
         asked = subprocess.run(  # noqa: S603 - git's own reading of its files
             [git, "config", *place, "--get-regexp", r"^user\.(name|email)$"],
             capture_output=True,
-            text=True,
             check=False,
         )
-        found |= dict(line.split(" ", 1) for line in asked.stdout.splitlines() if " " in line)
+        found |= dict(line.split(b" ", 1) for line in asked.stdout.split(b"\n") if b" " in line)
     if found:
-        lines = [f"\t{name.removeprefix('user.')} = {json.dumps(value)}\n" for name, value in found.items()]
-        (home / _GIT_SETTINGS).write_text("[user]\n" + "".join(lines), encoding="utf-8")
+        lines = [b'\t%s = "%s"\n' % (name.removeprefix(b"user."), _escaped(told)) for name, told in found.items()]
+        (home / _GIT_SETTINGS).write_bytes(b"[user]\n" + b"".join(lines))
+
+
+def _escaped(value: bytes) -> bytes:
+    """Return a value as it stands between quotes in git's settings, which know no other escapes than these."""
+    return value.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
 
 
 def _is_in(value: str, folder: Path) -> bool:

@@ -107,7 +107,7 @@ def evaluate(
             ),
             config=config,
             changes=[
-                f"{field}={json.dumps(value)}"
+                f"{field}={json.dumps(value, ensure_ascii=False)}"
                 for field, value in {
                     "llm.model": model,
                     "llm.base_url": base_url,
@@ -294,7 +294,7 @@ def _tell(asked: Asked, run: Run, refused: Mapping[str, UsageError], *, as_json:
 def _base(task: str, config: Path | None, changes: Sequence[str], *, root: Path | None) -> RunConfig:
     """Return the config of a run in which a model is asked, still without candidates."""
     if config is not None:
-        return read_config(config, [f'tasks=["{task}"]', *changes], root=root)
+        return read_config(config, [f"tasks={json.dumps([task], ensure_ascii=False)}", *changes], root=root)
     from tracebench_engine.api.configs import parse_config
 
     return parse_config({"mode": "real", "tasks": [task]}, overrides=changes, origin="the command line")

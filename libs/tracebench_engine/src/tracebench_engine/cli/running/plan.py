@@ -35,7 +35,10 @@ def plan(
     from tracebench_engine import api
     from tracebench_engine.api.configs import placing
 
-    changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
+    changes = [
+        *(override or ()),
+        *([f"runs_dir={json.dumps(runs_dir, ensure_ascii=False)}"] if runs_dir is not None else []),
+    ]
     settings = read_config(config, changes, root=root)
     with placing(config, overrides=changes):
         forecast = api.estimate(settings, root=root)

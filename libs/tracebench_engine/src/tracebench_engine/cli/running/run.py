@@ -106,7 +106,7 @@ def run(
     }
     changes = [
         *(override or ()),
-        *(f"{field}={json.dumps(value)}" for field, value in flags.items() if value is not None),
+        *(f"{field}={json.dumps(value, ensure_ascii=False)}" for field, value in flags.items() if value is not None),
     ]
     settings = read_config(config, changes, root=root)
     if logger is not None:

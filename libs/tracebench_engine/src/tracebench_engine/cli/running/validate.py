@@ -52,7 +52,10 @@ def validate(
     from tracebench_engine.api.configs import placing
     from tracebench_engine.api.running import prepare_run
 
-    changes = [*(override or ()), *([f"runs_dir={json.dumps(runs_dir)}"] if runs_dir is not None else [])]
+    changes = [
+        *(override or ()),
+        *([f"runs_dir={json.dumps(runs_dir, ensure_ascii=False)}"] if runs_dir is not None else []),
+    ]
     settings = read_config(config, changes, root=root)
     same = config_words(config, root=root, runs_dir=runs_dir, override=override)
     host = api.open_host(root=root, plugins=settings.plugins)
