@@ -252,7 +252,8 @@ def test_nobody_enters_without_the_token() -> None:
 ODD = [
     b"nonsense", b"[1]", b'["evaluate",{"candidates":3}]', b'["evaluate",{}]', b'["fly",{}]', b"[" * 200_000,
     b'["open",{"token":5,"protocol":2}]', b'["open",{"token":"\\ud800","protocol":2}]', b'["evaluate",{"candidates":[{}],"parents":[[1]]}]',
-    b'["log",{"name":5,"value":1}]',
+    b'["log",{"name":5,"value":1}]', b'["check",{"values":[[1,2]]}]', b'["check",{"values":null}]',
+    b'["evaluate",{"candidates":[[["x",1]]]}]', b'["evaluate",{"candidates":"ab"}]',
     b'["log",{"name":"x","value":' + b"9" * 4000 + b"}]", b'["log",{"name":"' + b"n" * 201 + b'","value":1}]',
     b'["evaluate",{"candidates":[{"x":1}],"origin":"' + b"o" * 20_001 + b'"}]', b'["decide",{"candidate":5,"verdict":"accepted"}]',
     b'["decide",{"candidate":"c0","verdict":"accepted","reason":"' + b"r" * 20_001 + b'"}]',

@@ -31,6 +31,7 @@ def test_torn_and_foreign_lines_are_passed_over_and_unknown_use_has_no_curve(tmp
         '{"kind":"other"}\n',
         BEST % ("c1", 0.6, 6),
         BEST % ("c2", "NaN", 7),
+        BEST % ("c3", "1" + "0" * 400, 8),
     )
 
     curve = read_curve(job, "evaluations", end=8)

@@ -106,3 +106,15 @@ def test_a_step_ends_with_the_next_with_its_caller_or_when_it_is_ended() -> None
     events = [e for e in trial.events if isinstance(e, StepStarted | StepFinished | MetricLogged)]
     steps = [event.kind if not isinstance(event, MetricLogged) else event.step for event in events]
     assert steps == ["step_started", "step_finished", "step_started", 1, "step_finished", None]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), [[1]], None, {"x": 1}])
+def test_a_value_that_may_not_be_evaluated_is_told_and_costs_the_job_nothing(value: Any) -> None:
+    def does(calls: DoorCalls) -> Any:
+        words = calls.call("check", {"values": {"x": value}}, caller=1)
+        (found,) = calls.call("evaluate", {"candidates": [{"x": value}]}, caller=1)
+        return words, found["status"], calls.call("evaluate", {"candidates": [{"x": 3}]}, caller=1)[0]["status"]
+
+    (words, status, after), _ = asked(does)
+    assert words.startswith("`x` must be a ")
+    assert (status, after) == ("invalid", "ok")

@@ -153,7 +153,7 @@ FLAGS = {"parallel_tool_calls", "ignore_eos", "cache_prompt", "enable_thinking"}
 @pytest.mark.parametrize(
     ("fields", "good", "bad", "words"),
     [
-        (NUMBERS, [0, -1, 0.5], [True, "1", float("nan"), float("inf")], "a number"),
+        (NUMBERS, [0, -1, 0.5], [True, "1", float("nan"), float("inf"), 10**400], "a number"),
         (WHOLES, [0, -1, 7], [True, 0.5, "1"], "a whole number"),
         (COUNTS, [1, (1 << 31) - 1], [0, -1, 1 << 31, True, 2.0], "a whole number above 0"),
         (FLAGS, [True, False], [0, "true"], "true or false"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import marshal
-import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -111,7 +111,7 @@ def _points(job: JobLayout) -> Iterator[_Point]:
             point = tuple(used.get(axis, ...) for axis in AXES), score
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
-        if isinstance(score, int | float) and math.isfinite(score):
+        if isinstance(score, int | float) and abs(score) <= sys.float_info.max:
             if last is not None and last[0] != candidate:
                 yield last[1]
             last = candidate, point

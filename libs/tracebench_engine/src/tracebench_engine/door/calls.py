@@ -29,7 +29,7 @@ class DoorCalls:
             "evaluate": self._evaluate,
             "best": self._best,
             "budget": self._budget,
-            "check": problem.check,
+            "check": lambda values: problem.check(_values(values)),
             "endpoint": self._endpoint,
             "step": self._begin_step,
             "step_end": self.end_step,
@@ -85,7 +85,7 @@ class DoorCalls:
         batch = None if examples is None else [self._example(name) for name in examples]
         parents = [_text(parent, LONGEST_NAME) for parent in parents]
         origin = _text(origin, LONGEST_WORDS)
-        found = self._problem.evaluate_many([dict(c) for c in candidates], batch, parents=parents, origin=origin)
+        found = self._problem.evaluate_many([_values(c) for c in candidates], batch, parents=parents, origin=origin)
         self._scores.update({e.candidate.id: e.score for e in found})
         return [_as_json(evaluation) for evaluation in found]
 
@@ -123,6 +123,13 @@ class DoorCalls:
         except OverflowError as err:
             raise ValueError(f"`{name}` is no number that a float holds") from err
         self._problem.log(name, number)
+
+
+def _values(given: Any) -> dict[str, Any]:
+    """Return values by name as they were given; raises where they are none."""
+    if not isinstance(given, dict):
+        raise TypeError(f"values by name are wanted, not {type(given).__name__}")
+    return given
 
 
 def _text(given: Any, longest: int) -> str:

@@ -217,7 +217,7 @@ class Door:
         except BudgetExhausted as spent:
             self.refused_at = self.refused_at or time.monotonic()
             return ["budget", [spent.axis, spent.scope]]
-        except (ValueError, TypeError, KeyError, TraceBenchError) as err:
+        except (ValueError, TypeError, KeyError, RecursionError, TraceBenchError) as err:
             return ["error", f"{type(err).__name__}: {err}"]
 
     def _open(self, line: _Line, *, token: str, protocol: int) -> list[Any]:

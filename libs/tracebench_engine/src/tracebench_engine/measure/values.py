@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,8 +44,14 @@ def _breach_of(parameter: Parameter, value: Any) -> str:
 
 
 def _number(parameter: Parameter, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return f"must be a finite number, not {value!r}"
+    if not abs(value) <= sys.float_info.max:  # NaN is not, either
+        return (
+            f"must be a finite number, not {value!r}"
+            if isinstance(value, float)
+            else "must be a number that a float holds"
+        )
     if parameter.minimum is not None and value < parameter.minimum:
         return f"must be at least {parameter.minimum:g}, not {value:g}"
     if parameter.maximum is not None and value > parameter.maximum:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,7 +14,7 @@ Check = Callable[[Any], bool]
 
 def is_number(value: Any) -> bool:
     """Tell a finite number; `true` is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def is_whole(value: Any) -> bool:
