@@ -15,8 +15,8 @@ from tracebench_core.specs import ModelIdentity
 from tracebench_gateway.cassette import undelivered
 from tracebench_gateway.cassette.blobs import Blobs
 from tracebench_gateway.cassette.finished_calls import FinishedCalls
-from tracebench_gateway.cassette.player import Player, recorded_models
-from tracebench_gateway.cassette.recorder import BLOBS_FOLDER, CALLS_FILE, Recorder
+from tracebench_gateway.cassette.player import Player, _first_difference, check_recording, recorded_models
+from tracebench_gateway.cassette.recorder import BLOBS_FOLDER, CALLS_FILE, CASSETTE_VERSION, Recorder
 from tracebench_gateway.cassette.scorings import SCORINGS_FILE, Scorings
 from tracebench_gateway.cassette.undelivered import FOLDER, Undelivered
 from tracebench_gateway.exchange import ChatRequest, Metered, ProviderError, Reply, Tokens
@@ -114,6 +114,44 @@ def test_a_miss_shows_the_nearest_request_around_the_first_difference(tmp_path: 
         said(Player(tmp_path / "empty"), request())
         == f"replay_miss the recording `{tmp_path / 'empty' / CALLS_FILE}` is empty"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "recorded", "shown"),
+    [
+        ("a" * 99 + "x", "a" * 99 + "y", ("a" * 30 + "x", "a" * 30 + "y")),
+        ("x" + "b" * 99, "y" + "b" * 99, ("x" + "b" * 29, "y" + "b" * 29)),
+        ("same", "same and more", ("same", "same and more")),
+    ],
+)
+def test_thirty_characters_are_shown_on_each_side_of_a_difference(
+    asked: str, recorded: str, shown: tuple[str, str]
+) -> None:
+    assert _first_difference(asked, recorded) == "asked {!r}, recorded {!r}".format(*shown)
+
+
+@pytest.mark.parametrize("first", ["", "x", "[]", "7", "{}", '{"kind": 1}'])
+def test_what_names_no_version_is_no_recording(tmp_path: Path, first: str) -> None:
+    calls = tmp_path / "llm" / CALLS_FILE
+    calls.parent.mkdir()
+    calls.write_text(f"{first}\n")
+    with pytest.raises(RunDirError, match=f"^`{calls}` is no recording: its first line names no version$"):
+        check_recording(tmp_path)
+
+
+@pytest.mark.parametrize("version", [CASSETTE_VERSION - 1, CASSETTE_VERSION + 1, str(CASSETTE_VERSION)])
+def test_a_recording_of_another_format_is_refused_with_both(tmp_path: Path, version: Any) -> None:
+    calls = tmp_path / "llm" / CALLS_FILE
+    calls.parent.mkdir()
+    calls.write_text(json.dumps({"cassette": version}) + "\n")
+    words = f"^the recording `{calls}` has format {version}; this version reads format {CASSETTE_VERSION}$"
+    with pytest.raises(RunDirError, match=words) as caught:
+        check_recording(tmp_path)
+    assert caught.value.hint.endswith(" --upgrade tracebench-engine")
+    calls.unlink()
+    with pytest.raises(RunDirError, match=f"^`{tmp_path}` was not recorded: there is no `{calls}`$") as caught:
+        check_recording(tmp_path)
+    assert caught.value.hint == "trace-bench run --config FILE -o llm.record=true"
 
 
 def test_the_models_of_a_recording_are_those_that_answered_first(tmp_path: Path) -> None:

@@ -294,6 +294,50 @@ def test_who_asks_on_against_a_cap_is_told_which_and_loses_the_connection_in_the
     assert standing["refusal"] == ["llm_calls", "job"]
 
 
+# several answers, pieces of them, and the same again
+
+
+def pieces(answer: Answer) -> list[Any]:
+    lines = [line.removeprefix("data: ") for line in answer.content.decode().splitlines() if line]
+    assert lines.pop() == "[DONE]"
+    return [json.loads(line) for line in lines]
+
+
+def text_of(told: list[Any], index: int) -> str:
+    choices = [choice for piece in told for choice in piece["choices"] if choice["index"] == index]
+    assert choices[-1]["finish_reason"] == "stop"
+    return "".join(choice["delta"].get("content", "") for choice in choices)
+
+
+def test_several_answers_are_told_each_by_its_place_whole_and_in_pieces(opened: Open) -> None:
+    gateway = opened()
+    body = {"messages": HELLO, "n": 3}
+    whole = gateway.ask("POST", CHAT, body).json()["choices"]
+    assert [choice["index"] for choice in whole] == [0, 1, 2]
+    streamed = gateway.ask("POST", CHAT, body | {"stream": True}, key=gateway.key(job_id="other"))
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    texts = [choice["message"]["content"] for choice in whole]
+    assert [text_of(pieces(streamed), index) for index in range(3)] == texts
+
+
+def test_a_request_that_comes_again_by_its_key_is_answered_as_it_was_and_counted_once(opened: Open) -> None:
+    gateway = opened()
+    body = {"messages": HELLO, "n": 2}
+    asked = [gateway.ask("POST", CHAT, body, **{"idempotency-key": key}) for key in ("a", "a", "b")]
+    first, again, other = ([choice["message"]["content"] for choice in answer.json()["choices"]] for answer in asked)
+    assert first == again
+    streamed = pieces(gateway.ask("POST", CHAT, body | {"stream": True}, **{"idempotency-key": "a"}))
+    assert [text_of(streamed, index) for index in (0, 1)] == first
+    assert gateway.ask("GET", "/ledger/records", key=gateway.key(is_engine=True)).json()["calls"] == 4
+    assert other
+
+
+def test_a_stream_that_is_refused_before_its_first_piece_has_a_status_of_its_own(opened: Open) -> None:
+    gateway = opened()
+    answer = gateway.ask("POST", CHAT, {"messages": HELLO, "stream": True}, key=gateway.key(budget=Budget(llm_calls=0)))
+    assert (answer.status_code, answer.json()["error"]["tracebench"]["axis"]) == (402, "llm_calls")
+
+
 # bodies and counts of tokens
 
 
