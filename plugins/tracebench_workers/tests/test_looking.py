@@ -23,7 +23,7 @@ from tracebench_workers.fitting import needs_of
 from tracebench_workers.hub import Hub
 from tracebench_workers.line import ANOTHER
 from tracebench_workers.looking import ANEW, HOW, look
-from tracebench_workers.options import Options
+from tracebench_workers.options import Options, refuse_unheard
 from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, serving
 
@@ -37,9 +37,9 @@ def made() -> Iterator[Made]:
     """Return a function that makes a hub."""
     hubs: list[Hub] = []
 
-    def make(ground: Ground | None = None, **welcome: Any) -> Hub:
+    def make(ground: Ground | None = None, listen: str = "", **welcome: Any) -> Hub:
         plain = {"needs": NEEDS, "setting": SETTING.model_dump(mode="json"), "lease": 60.0}
-        hubs.append(Hub(Options(), {**plain, **welcome}, ground))
+        hubs.append(Hub(Options(listen=listen), {**plain, **welcome}, ground))
         return hubs[-1]
 
     yield make
@@ -77,6 +77,17 @@ def test_a_machine_that_fits_is_told_what_it_would_share_and_where_its_jobs_woul
     with Scripted({}) as server:
         hub.gateway = ("127.0.0.1", int(server.base_url.split(":")[2].split("/")[0]))
         assert ask(hub.ticket)[-1].value.endswith(", which leads to the run's gateway")
+
+
+def test_an_address_in_brackets_is_listened_at_and_found(made: Made) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as err:
+        pytest.skip(f"this machine has no `::1`: {err}")
+    refuse_unheard(Options(listen="[::1]:0"))
+    hub = made(listen="[::1]:0")
+    assert (hub.ticket.host, ask(hub.ticket)[0].ok) == ("[::1]", True)
+    assert made(listen="[::]:0").ticket.host == socket.gethostname()
 
 
 def test_a_folder_that_both_see_is_shared_and_left_as_it_was(made: Made, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from tracebench_workers.options import bare
 from tracebench_workers.ticket import Ticket, fingerprint, joining
 
 _SIZES = struct.Struct("!IQ")
@@ -153,7 +154,7 @@ async def connect(ticket: Ticket) -> Streams:
         OSError: when nobody answers.
         NotTheRunError: when it is somebody else who does; nothing was said to them.
     """
-    opening = asyncio.open_connection(ticket.host, ticket.port, ssl=joining())
+    opening = asyncio.open_connection(bare(ticket.host), ticket.port, ssl=joining())
     reader, writer = await asyncio.wait_for(opening, HELLO_SECONDS)
     certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     if fingerprint(certificate or b"") != ticket.fingerprint:

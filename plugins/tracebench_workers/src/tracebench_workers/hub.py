@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tracebench_core.specs import JobOrder
 from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Ear, Message, Post, Streams, pump, send
-from tracebench_workers.options import EVERYWHERE, Serving, unheard
+from tracebench_workers.options import EVERYWHERE, Serving, bare, unheard
 from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, new_token, serving
 
@@ -111,7 +111,7 @@ class Hub:
             self._server = self._do(
                 asyncio.start_server(
                     self._answer,
-                    None if host == "*" else host,
+                    None if host == "*" else bare(host),
                     int(port),
                     ssl=context,
                     ssl_handshake_timeout=HELLO_SECONDS,

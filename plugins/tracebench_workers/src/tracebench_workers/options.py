@@ -17,8 +17,13 @@ from tracebench_core.errors import ConfigError, UsageError
 from tracebench_core.specs import Resources, RunConfig
 
 MOST_PORT = (1 << 16) - 1
-EVERYWHERE = frozenset({"0.0.0.0", "::", "*"})  # noqa: S104 - compared
+EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", "*"})  # noqa: S104 - compared
 """What listens at all addresses of a machine."""
+
+
+def bare(host: str) -> str:
+    """Return a host as sockets take it: an address of IPv6 stands in brackets before a port."""
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
 def _is_address(text: str) -> str:
@@ -100,7 +105,7 @@ def refuse_unheard(options: Serving) -> None:
     host, _, port = options.listen.rpartition(":")
     try:
         found = socket.getaddrinfo(
-            None if host == "*" else host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            None if host == "*" else bare(host), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         with ExitStack() as stack:
             for family, kind, protocol, _, address in found:
