@@ -39,7 +39,7 @@ def find_python(written: str) -> str:
     """
     if os.sep in written:
         path = Path(os.environ.get("TRACEBENCH_HOME", "."), Path(written).expanduser())
-        if not os.access(path, os.X_OK):
+        if not (path.is_file() and os.access(path, os.X_OK)):
             raise MissingRequirementError(f"There is no interpreter at `{path}`.", hint="trace-bench pythons list")
         return str(path)
     if not has_python(written):

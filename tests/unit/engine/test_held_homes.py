@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracebench_core.errors import ProgramError
-from tracebench_engine.door.held import _settle_in, belongings
+from tracebench_engine.door.held import APART, _settle_in, belongings, held_command
+from tracebench_sandbox.jail import ENCLOSED, LIMITS, ONLY
 
 
 @pytest.fixture
@@ -93,6 +96,39 @@ def test_a_program_needs_what_its_links_lead_to(tmp_path: Path) -> None:
     assert [*belongings(tmp_path / "tool")] == [
         tmp_path / "tool", tmp_path / "mid", opt / "bin/tool", opt / "bin", opt / "lib/node_modules",
     ]  # fmt: skip
+    (tmp_path / "py/lib/python3.99").mkdir(parents=True)
+    (tmp_path / "py/lib/python3.99/os.py").write_text("")
+    python = tmp_path / "py/bin/python"
+    assert [*belongings(python)] == [python, tmp_path / "py/bin", tmp_path / "py/lib"]
     (opt / "pyvenv.cfg").write_text("")
     assert [*belongings(opt / "bin/tool")] == [opt / "bin/tool", opt]
     assert {*belongings(tmp_path / "round")} == {tmp_path / "round"}
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({}, [ONLY]),
+        ({"network": "open"}, []),
+        ({"processes": 3}, [ONLY, f'{LIMITS}{{"processes": 3}}']),
+        ({"network": "open", "memory_mb": 0, "processes": 9}, [f'{LIMITS}{{"processes": 9, "memory_mb": 0}}']),
+    ],
+)
+def test_a_program_of_no_job_is_held_as_far_as_is_said(tmp_path: Path, given: Any, options: list[str]) -> None:
+    assert held_command(["a", "b"], tmp_path, files="host", **given) == [*APART, *options, "a", "b"]
+
+
+def test_a_program_in_its_folder_is_shown_what_its_link_leads_to_and_what_is_named(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "tool").write_text("")
+    (tmp_path / "work/mine").symlink_to("../tool")
+    more = [Path("/usr/share/a"), tmp_path / "tool"]
+    *_, option, program, word = held_command(["./mine", "x"], tmp_path / "work", readable=more)
+    assert (program, word) == ("./mine", "x")
+    assert json.loads(option.removeprefix(ENCLOSED)) == {
+        "folder": str(tmp_path / "work"),
+        "current": str(tmp_path / "work"),
+        "readable": [str(tmp_path / "work/mine"), str(tmp_path / "tool"), "/usr/share/a"],
+        "placed": [],
+        "hidden": [],
+    }

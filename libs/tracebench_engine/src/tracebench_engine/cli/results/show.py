@@ -7,7 +7,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -317,8 +317,12 @@ def write_views(run: Run, job_id: str | None, folder: Path, *, as_json: bool) ->
         raise UsageError(f"No plugin draws anything of {what}.", hint="trace-bench plugins")
     rows: list[dict[str, Any]] = []
     for view in shown:
-        path = None if view.problem else _write(view, folder)
-        rows.append({"view": view.name, "title": view.title, "file": str(path) if path else None, "problem": view.problem})  # fmt: skip
+        path, problem = None, view.problem
+        try:
+            path = None if problem else _write(view, folder)
+        except (TypeError, ValueError) as err:
+            problem = f"`{view.name}` is no JSON: {err}"
+        rows.append({"view": view.name, "title": view.title, "file": str(path) if path else None, "problem": problem})
     if as_json:
         output.document("views", run_id=run.run_id, job_id=job_id, views=rows)
         return
@@ -342,9 +346,9 @@ def _file(view: Shown) -> tuple[str, bytes]:
     if view.kind == "picture":
         return (".png", view.content) if isinstance(view.content, bytes) else (".svg", view.content.encode())
     if view.kind == "chart":
-        return ".vl.json", json.dumps(view.content, indent=1).encode()
+        return ".vl.json", json.dumps(view.content, indent=1, allow_nan=False).encode()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(view.content)
-    writer.writerows(zip(*view.content.values(), strict=False))
+    writer.writerows(zip_longest(*view.content.values()))
     return ".csv", text.getvalue().encode()
