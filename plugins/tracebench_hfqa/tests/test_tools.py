@@ -235,7 +235,7 @@ def test_a_long_dialogue_is_read_whole() -> None:
         ({"does": "add", "fields": ["item"]}, "key"),
         ({"does": "set"}, "key"),
         ({"does": "remove"}, "key"),
-        ({"does": "move", "key": "from", "amount": "sum"}, "to"),
+        ({"does": "move", "key": "from"}, "to"),
         ({"does": "move", "key": "from", "to": "to"}, "amount"),
     ],
 )
@@ -244,3 +244,13 @@ def test_a_tool_that_could_do_nothing_makes_its_row_unusable(tool: dict[str, Any
     row["environment"]["tools"].append({"name": "odd", "description": "", "table": "accounts", **tool})
     with pytest.raises(RowError, match=f"`odd` does `{tool['does']}` and names no `{lacks}`"):
         find_family("tools").read(row, FIELDS)
+
+
+def test_what_is_moved_leaves_one_and_comes_to_the_other() -> None:
+    move = Tool(name="move", description="", does="move", table="t", key="from", to="to", amount="sum")
+    state = {"t": {"a": {"sum": 5}, "b": {}}}
+    with pytest.raises(ToolError, match="`sum` must be a whole number above 0"):
+        call(state, [move], "move", {"from": "a", "to": "b", "sum": 0})
+    assert call(state, [move], "move", {"from": "a", "to": "b", "sum": 1}) == {"moved": 1}
+    assert call(state, [move], "move", {"from": "a", "to": "b", "sum": 4}) == {"moved": 4}
+    assert state == {"t": {"a": {"sum": 0}, "b": {"sum": 5}}}

@@ -182,7 +182,8 @@ def test_the_tree_of_tasks_is_found_from_above(tmp_path: Path, place: str) -> No
 def test_a_checkout_is_found_by_its_folder_and_by_its_package(tmp_path: Path) -> None:
     for name in ("llm4ad/task/x/a", "example/b"):
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "evaluation.py").write_text("class E:\n    def evaluate_program(self, p, f): ...\n")
+        methods = "    def evaluate_program(self, p, f): ...\n"
+        (tmp_path / name / "evaluation.py").write_text(f"class E:\n{methods}class Later:\n{methods}")
     tasks = found(tmp_path)
     assert found(tmp_path / "llm4ad") == tasks
     assert {key: (task.module, task.short, task.evaluator) for key, task in tasks.items()} == {
