@@ -202,6 +202,13 @@ def _callable(part: FilePart, held: Any, kind: type[TaskSpec] | type[Component])
         raise PluginError(
             f"`{part.path}:{part.name}` is a `{type(held).__name__}`; it must be a `{kind.__name__}`, a class, or a function."
         )
+    if kind in {TaskSpec, TrainerSpec}:
+        try:
+            inspect.signature(held)
+        except ValueError as err:  # of what is written in C
+            raise PluginError(
+                f"`{part.path}:{part.name}` does not say which arguments it takes: write a function that calls it."
+            ) from err
     return held  # type: ignore[no-any-return]  # callable, as just asked
 
 

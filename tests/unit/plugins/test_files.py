@@ -135,6 +135,16 @@ def test_what_cannot_be_taken_is_told_in_words(
         host.task(resolve_task_ids(host, written)[0])
 
 
+def test_what_does_not_say_its_arguments_is_no_part(host: PluginHost, tmp_path: Path) -> None:
+    (tmp_path / "c.py").write_text("import operator\ntask = dict\nbest = max\nfirst = operator.itemgetter(1)\n")
+    for name in ("task", "best", "first"):
+        words = f"^`./c.py:{name}` does not say which arguments it takes: write a function that calls it\\.$"
+        with pytest.raises(PluginError, match=words):
+            host.task(f"./c.py:{name}")
+        with pytest.raises(PluginError, match=words):
+            host.component("trainer", f"./c.py:{name}")
+
+
 def test_a_spec_that_names_a_module_of_the_file_is_told_how_to_write_it(host: PluginHost) -> None:
     with pytest.raises(PluginError, match="no module of that name") as caught:
         host.component("trainer", "my.py:FAR")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -134,15 +134,13 @@ def run_program(problem: Problem, program: Program) -> int:
     Raises:
         ProgramError: when it cannot be started, or was ended because it asked for nothing.
     """
-    with Door(problem) as door:
+    with Door(problem) as door, ExitStack() as begun:
         process = _start(problem, door, program)
+        begun.callback(_end, process)
         pidfd = os.pidfd_open(process.pid)
+        begun.callback(os.close, pidfd)
         silence = Silence(problem, program.name, limit=program.silence)
-        try:
-            door.serve(until=_Watch(problem, door, process, silence, grace=program.grace).is_over, wake=pidfd)
-        finally:
-            os.close(pidfd)
-            _end(process)
+        door.serve(until=_Watch(problem, door, process, silence, grace=program.grace).is_over, wake=pidfd)
     if silence.words:
         raise ProgramError(f"{silence.words}; what it wrote is in the job's `stdout.log`.")
     return 0 if problem.budget.refusal() is not None else process.returncode
