@@ -59,6 +59,7 @@ class Catalog:
     """(`task` or a kind, another id) to the id that it means."""
     origin: dict[tuple[str, str], str] = field(default_factory=dict)
     """(`task` or a kind, id) to plugin name."""
+    _excluders: dict[str, str] = field(default_factory=dict)
 
     @property
     def trainers(self) -> Mapping[str, TrainerSpec]:
@@ -99,7 +100,7 @@ class Catalog:
                         raise PluginConflictError(f"plugin `{plugin}` describes two suites; a plugin is one.")
                     self.suites[plugin] = part
                 case Exclusion():
-                    self.exclude([part])
+                    self.exclude([part], plugin=plugin)
                 case _:
                     kind = next((kind for kind, spec in SPECS.items() if isinstance(part, spec)), None)
                     if kind is None:
@@ -131,9 +132,11 @@ class Catalog:
             for other in getattr(spec, "aliases", ()):
                 self.other_names.setdefault((kind, other), spec.name)
 
-    def exclude(self, exclusions: Iterable[Exclusion]) -> None:
-        """Exclude ids from what is offered; they stay listed with their reason."""
-        self.excluded.update((e.id, e.reason) for e in exclusions)
+    def exclude(self, exclusions: Iterable[Exclusion], *, plugin: str = "") -> None:
+        """Exclude ids from what is offered, as a plugin or the config says; they stay listed with their reason."""
+        for exclusion in exclusions:
+            self.excluded[exclusion.id] = exclusion.reason
+            self._excluders[exclusion.id] = plugin
 
     def drop(self, plugin: str) -> None:
         """Forget everything that came from a plugin."""
@@ -142,6 +145,8 @@ class Catalog:
                 del self.origin[kind, id_]
                 (self.tasks if kind == "task" else self.components[kind]).pop(id_, None)  # type: ignore[index]
                 self.unlisted.pop(id_, None)
+        for id_ in [id_ for id_, owner in self._excluders.items() if owner == plugin]:
+            del self.excluded[id_], self._excluders[id_]
         self.suites.pop(plugin, None)
         kept = {key: id_ for key, id_ in self.other_names.items() if (key[0], id_) in self.origin}
         self.other_names = kept

@@ -367,7 +367,7 @@ class PluginHost:
 
     def _exclude(self, name: str) -> None:
         for exclusions in self._only("tracebench_exclusions", name)():
-            self._catalog.exclude(_all_of(Exclusion, exclusions, hook="tracebench_exclusions"))
+            self._catalog.exclude(_all_of(Exclusion, exclusions, hook="tracebench_exclusions"), plugin=name)
 
     def _reject_unknown_hooks(self, module: object) -> None:
         known = {

@@ -275,6 +275,28 @@ def test_an_excluded_task_keeps_its_reason(install_plugin: Any) -> None:
         host.component("trainer", "Climb")
 
 
+def test_a_plugin_that_fails_excludes_nothing(install_plugin: Any) -> None:
+    source = """
+from tracebench_core.hookspecs import hookimpl
+from tracebench_core.specs import Exclusion
+@hookimpl
+def tracebench_exclusions(): return [Exclusion(id="good:t", reason="mine")]
+@hookimpl
+def tracebench_register(registry):
+    registry.add(Exclusion(id="Climb", reason="mine"))
+    {does}
+"""
+    install_plugin("good", GOOD)
+    install_plugin("first", source.format(does="raise KeyError"))
+    install_plugin("second", source.format(does="registry.add(1)"))
+    install_plugin("third", source.format(does="").replace("good:t", "good:other"))
+    catalog = PluginHost(discover({"good", "first", "second"}), exclude=("good:x",)).catalog()
+    assert catalog.excluded == {"good:u": "too slow", "good:x": "excluded by the config"}
+    assert "Climb" in catalog.trainers
+    catalog = PluginHost(discover({"good", "third"})).catalog()
+    assert catalog.excluded == {"good:u": "too slow", "good:other": "mine", "Climb": "mine"}
+
+
 def test_an_unknown_name_gets_the_nearest(install_plugin: Any) -> None:
     install_plugin("good", GOOD)
     host = PluginHost(discover({"good"}))
