@@ -74,3 +74,23 @@ def test_the_command_lists_and_clears_what_is_kept_and_touches_nothing_else(tmp_
     assert listed.stdout.count("tracebench-core-0") == 2
     assert (cache / "mine").is_dir()
     assert not [*cache.glob("*/*/results.json")]
+
+
+def test_only_what_bears_its_mark_is_removed(tmp_path: Path) -> None:
+    """A folder of one's own may be called as those of the cache are, and a link may lead to one."""
+    mine = tmp_path / "here/my-core-library/tests"
+    mine.mkdir(parents=True)
+    (mine / "results.json").write_text("{}")
+    kept = tmp_path / "elsewhere/p-core-1/job"
+    for place in (kept, tmp_path / "here/p-core-1/other"):
+        (place / "artifacts").mkdir(parents=True)
+        (place / "artifacts/result_cache.json").write_text("{}")
+    (tmp_path / "here/p-core-1/job").symlink_to(kept)
+    (tmp_path / "here/q-core-1").symlink_to(kept.parent)
+
+    cleared = CliRunner().invoke(app, ["clear", str(tmp_path / "here")])
+
+    assert cleared.stderr == "1 kept results removed.\n"
+    assert (mine / "results.json").is_file()
+    assert (kept / "artifacts/result_cache.json").is_file()
+    assert [path.name for path in (tmp_path / "here/p-core-1").iterdir()] == ["job"]

@@ -44,7 +44,7 @@ def test_an_image_is_unpacked_from_a_layout_a_saved_file_and_a_registry(layout: 
         assert (image.root / "etc/os-release").read_text() == "ID=tracebench-busybox\n"
         assert image.config["WorkingDir"] == "/srv"
         assert not has_range() or (image.root / "bin/busybox").stat().st_uid == FIRST
-    assert not list((tmp_path / "store").glob("work-*"))
+    assert not list((tmp_path / "store").glob(".trace-bench-work-*"))
 
 
 def test_a_second_look_at_the_same_image_unpacks_nothing(layout: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_cannot_be_unpacked_is_said_and_leaves_nothing(
         store(tmp_path, place, image_mb=8).image("base")
 
     assert not list((tmp_path / "store").glob("*/*"))
-    assert not list((tmp_path / "store").glob("work-*"))
+    assert not list((tmp_path / "store").glob(".trace-bench-work-*"))
 
 
 def _damaged(tmp_path: Path) -> str:
@@ -230,7 +230,7 @@ def test_nobody_waits_for_the_image_of_another(layout: Path, tmp_path: Path) -> 
             assert os.waitpid(slow, os.WNOHANG) == (0, 0)
         assert store(tmp_path, f"{layout}:1").image("base").root == ready.root
         assert store(tmp_path / "x", f"{layout}:1").image("base").root != ready.root
-        (work,) = (tmp_path / "store").glob("work-*")
+        (work,) = (tmp_path / "store").glob(".trace-bench-work-*")
         other = with_layer(layout, [entry("more", size=1)], tag="more")
         assert (store(tmp_path, other).image("base").root / "more").exists()
         assert work.exists(), "the folder of one that still builds"
@@ -267,4 +267,4 @@ def test_a_dockerfile_that_cannot_be_built_is_refused_in_words(
     with pytest.raises(MappedError, match=words):
         store(tmp_path, f"{layout}:1", network=False).built(tmp_path / "context")
 
-    assert not list((tmp_path / "store").glob("work-*"))
+    assert not list((tmp_path / "store").glob(".trace-bench-work-*"))

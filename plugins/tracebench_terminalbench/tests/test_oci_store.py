@@ -152,13 +152,15 @@ def test_an_image_is_fetched_and_unpacked_once(
     assert (tmp_path / "store/roots").stat().st_mode & 0o777 == 0o755
     inspected, copied = tools()
     assert inspected == f"skopeo inspect --raw oci:{layout}:1"
-    assert copied.startswith(f"skopeo --insecure-policy copy --quiet oci:{layout}:1 oci:{tmp_path / 'store/work-'}")
+    assert copied.startswith(
+        f"skopeo --insecure-policy copy --quiet oci:{layout}:1 oci:{tmp_path / 'store/.trace-bench-work-'}"
+    )
     assert copied.endswith("/layout:image")
     assert (ours.key_of("base"), ours.holds(key), ours.holds("other")) == (key, True, False)
     assert ours.image("docker.io/library/base:latest") == image
     assert sum("copy" in line for line in tools()) == 1
     assert ours.kept() == [Kept(key, "base", 7)]
-    assert not [*(tmp_path / "store").glob("work-*")]
+    assert not [*(tmp_path / "store").glob(".trace-bench-work-*")]
 
 
 def test_what_is_kept_is_removed_unless_a_sandbox_has_it(
@@ -181,17 +183,17 @@ def test_what_is_kept_is_removed_unless_a_sandbox_has_it(
 def test_the_folder_of_one_that_was_killed_goes_and_of_one_that_works_stays(
     tools: Callable[[], list[str]], tmp_path: Path, layout: Path
 ) -> None:
-    for name in ("work-dead", "work-busy"):
+    for name in (".trace-bench-work-dead", ".trace-bench-work-busy"):
         (tmp_path / "store" / name / "shut").mkdir(parents=True)
         (tmp_path / "store" / name / "shut").chmod(0o500)
-    (tmp_path / "store/work-dead/away").symlink_to(tmp_path / "image")
-    held = os.open(tmp_path / "store/work-busy", os.O_RDONLY)
+    (tmp_path / "store/.trace-bench-work-dead/away").symlink_to(tmp_path / "image")
+    held = os.open(tmp_path / "store/.trace-bench-work-busy", os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
 
     store(tmp_path, layout).image("base")
     os.close(held)
 
-    assert [path.name for path in (tmp_path / "store").glob("work-*")] == ["work-busy"]
+    assert [path.name for path in (tmp_path / "store").glob(".trace-bench-work-*")] == [".trace-bench-work-busy"]
     assert layout.stat().st_mode & 0o077, "what a link leads to is not changed"
 
 
@@ -356,7 +358,7 @@ def test_what_fails_in_the_middle_leaves_nothing(tools: Callable[[], list[str]],
     with pytest.raises(MappedError, match="more than 0 MB"):
         store(tmp_path, layout, image_mb=0).built(tmp_path / "context")
 
-    assert not [*(tmp_path / "store").glob("work-*")]
+    assert not [*(tmp_path / "store").glob(".trace-bench-work-*")]
     assert store(tmp_path, layout).kept() == []
 
 

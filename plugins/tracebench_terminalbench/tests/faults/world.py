@@ -180,7 +180,7 @@ class World:
             if words in self.sleeps or str(self.store) in words:
                 yield f"{pid}: {words[:160]}"
         yield from (line for line in Path("/proc/self/mounts").read_text().splitlines() if f"{self.store}/" in line)
-        yield from (path.name for path in self.store.glob("work-*"))
+        yield from (path.name for path in self.store.glob(".trace-bench-work-*"))
         for group in Path("/sys/fs/cgroup").glob("**/trace-bench-*"):
             if not Path("/proc", group.name.removeprefix("trace-bench-")).exists():
                 yield str(group)

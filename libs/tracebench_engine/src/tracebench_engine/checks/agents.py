@@ -20,7 +20,7 @@ from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.agents import agent_version, agents_folder, find_agent
 from tracebench_core.plugins.interpreters import READY
 from tracebench_core.specs import AgentSpec
-from tracebench_engine.checks.pythons import build_environment, built_anew, remove_built, run_installer
+from tracebench_engine.checks.pythons import build_environment, built_anew, place_of, remove_built, run_installer
 
 SECONDS = 20.0
 """How long Node may take to tell its version."""
@@ -53,7 +53,7 @@ def install_agent(name: str, host: PluginHost) -> ListedAgent:
     """Install an agent anew and return it; nothing is left of an installation that fails.
 
     Raises:
-        UsageError: when no plugin offers it (with the nearest name), or neither PyPI nor npm has it.
+        UsageError: when no plugin offers it (with the nearest name), neither PyPI nor npm has it, or something else lies in its place.
         MissingRequirementError: when a Python or Node that will do is not here.
         PluginError: when its packages cannot be installed, or bring no such program.
     """
@@ -62,7 +62,7 @@ def install_agent(name: str, host: PluginHost) -> ListedAgent:
         raise PluginError(f"`{name}` is described by a `{type(spec).__name__}`, not an `AgentSpec`.")
     if not spec.is_installable:
         raise UsageError(f"`{name}` is neither on PyPI nor on npm. {spec.by_hand}", hint="trace-bench agents list")
-    home = agents_folder().absolute() / name
+    home = place_of(agents_folder().absolute(), name)
     with built_anew(home) as record:
         _install(spec, home)
         record |= {"name": name, "packages": [*_packages(spec)], "version": _version(spec, home)}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
+from tracebench_core.errors import MissingRequirementError, OutputError, PluginError, UsageError, quoted
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import PluginHost
 from tracebench_core.plugins.interpreters import READY, has_python, pythons_folder
@@ -87,8 +87,8 @@ def create_python(name: str, host: PluginHost) -> NamedPython:
     """Build a named interpreter anew and return it; nothing is left of a build that fails.
 
     Raises:
-        UsageError: when no plugin offers it.
-        PluginError: when its packages cannot be installed.
+        UsageError: when no plugin offers it, or something else lies in its place.
+        PluginError: when its packages cannot be installed, or its name can be no folder's.
     """
     offered = _offered(host)
     if name not in offered:
@@ -96,7 +96,7 @@ def create_python(name: str, host: PluginHost) -> NamedPython:
             f"No plugin offers an interpreter `{name}`.{did_you_mean(name, offered)}", hint="trace-bench pythons list"
         )
     spec = offered[name]
-    home = pythons_folder() / name
+    home = place_of(pythons_folder(), name)
     with built_anew(home) as record:
         build_environment(f"The interpreter `{name}`", home, python=spec.python, requirements=spec.requirements)
         record |= {"name": name, "requirements": list(spec.requirements), "python": spec.python}
@@ -112,11 +112,38 @@ def remove_python(name: str) -> None:
     remove_built(pythons_folder(), name, what="interpreter", listed="trace-bench pythons list")
 
 
+def place_of(folder: Path, name: str) -> Path:
+    """Return the folder in which what a plugin offers under a name is built.
+
+    Raises:
+        PluginError: when no folder of its own has such a name: a build would empty another one.
+    """
+    if not _is_own_name(name):
+        raise PluginError(
+            f"`{name}`, as a plugin calls it, cannot be the name of a folder.", hint="trace-bench plugins"
+        )
+    return folder / name
+
+
+def _is_own_name(name: str) -> bool:
+    return name not in {"", ".."} and Path(name).name == name and "\0" not in name
+
+
 @contextmanager
 def built_anew(home: Path) -> Iterator[dict[str, object]]:
-    """Hold and empty a folder for a build, of which nothing is left when it fails; what the record is given makes it ready."""
+    """Hold and empty a folder for a build, of which nothing is left when it fails; what the record is given makes it ready.
+
+    Raises:
+        UsageError: when something lies there that was not built here, such as a folder of the user's.
+        OutputError: when the folder cannot be made or emptied.
+    """
     record: dict[str, object] = {}
-    with locked(home):
+    if os.path.lexists(home) and (home.is_symlink() or not _was_built(home)):
+        raise UsageError(
+            f"`{home}` is there, and was not built by this command: nothing of it is touched.",
+            hint=f"mv {quoted(home)} {quoted(home.with_name(f'{home.name}-mine'))}",
+        )
+    with _told(home), locked(home):
         shutil.rmtree(home, ignore_errors=True)
         try:
             yield record
@@ -129,15 +156,43 @@ def built_anew(home: Path) -> Iterator[dict[str, object]]:
 def remove_built(folder: Path, name: str, *, what: str, listed: str) -> None:
     """Remove what was built under a name; `what` it is called, and the command that lists those that there are.
 
+    Of a link to what was built elsewhere only the link goes.
+
     Raises:
         UsageError: when there is none.
+        OutputError: when it cannot be removed.
     """
     home = folder / name
-    if name in {"", ".."} or Path(name).name != name or not home.is_dir():
-        raise UsageError(f"There is no {what} `{name}` in `{folder}`.", hint=listed)
-    with locked(home):
+    missing = UsageError(f"There is no {what} `{name}` in `{folder}`.", hint=listed)
+    if not _is_own_name(name) or not _was_built(home):
+        raise missing
+    with _told(home), locked(home):
+        if not os.path.lexists(home):  # another command was quicker
+            raise missing
+        if home.is_symlink():
+            home.unlink()
+            return
         (home / READY).unlink(missing_ok=True)
         shutil.rmtree(home)
+
+
+def _was_built(home: Path) -> bool:
+    """Tell whether a folder is of a build: one that ended, or one that was cut short, of which the lock is left beside it."""
+    try:
+        return (home / READY).is_file() or (home.is_dir() and not home.is_symlink() and _lock_of(home).is_file())
+    except OSError:  # no file system has such a name
+        return False
+
+
+@contextmanager
+def _told(home: Path) -> Iterator[None]:
+    """Say in words what keeps a folder from being made or removed."""
+    try:
+        yield
+    except OSError as err:
+        raise OutputError(
+            f"`{err.filename or home}` cannot be used: {err.strerror or err}.", hint=f"ls -ld {quoted(home.parent)}"
+        ) from err
 
 
 def _offered(host: PluginHost) -> dict[str, PythonSpec]:
@@ -217,6 +272,10 @@ def run_installer(argv: Sequence[str], what: str, *, folder: Path | None = None)
 def locked(home: Path) -> Iterator[None]:
     """Hold the name of a folder, so that two builds of it wait for each other."""
     home.parent.mkdir(parents=True, exist_ok=True)
-    with (home.parent / f".{home.name}.lock").open("w") as lock:
+    with _lock_of(home).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _lock_of(home: Path) -> Path:
+    return home.parent / f".{home.name}.lock"

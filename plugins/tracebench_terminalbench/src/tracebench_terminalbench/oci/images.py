@@ -25,6 +25,8 @@ INSTALL = "apt-get install skopeo umoci buildah"
 _SAID = re.compile(r'msg="(.*)"$')
 """Where skopeo's words are in a line of its log."""
 _TAG = "image"
+_WORK = ".trace-bench-work-"
+"""What folders begin with that are removed where whoever made them was killed: no other folder is called so."""
 _TOLD = "image.json"
 _AGENT = "an installed agent"
 _OUT = "localhost/task:latest"
@@ -241,14 +243,14 @@ class Store:
     def _work(self) -> Iterator[Path]:
         """Yield an empty folder in the store, which is the caller's alone meanwhile; removed in the end."""
         with self._turn("lock"):
-            for left in self._folder.glob("work-*"):
+            for left in self._folder.glob(f"{_WORK}*"):
                 if (held := _try_hold(left)) is not None:  # of one that was killed
                     _remove(left)
                     os.close(held)
             roots = self._folder / "roots"
             roots.mkdir(exist_ok=True)
             roots.chmod(0o755)  # the root of a sandbox goes through it, whatever the umask is
-            work = hand_over(Path(tempfile.mkdtemp(prefix="work-", dir=self._folder)))
+            work = hand_over(Path(tempfile.mkdtemp(prefix=_WORK, dir=self._folder)))
             held = _try_hold(work)
         work.chmod(0o755)
         try:
