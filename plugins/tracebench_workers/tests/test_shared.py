@@ -198,3 +198,15 @@ def test_a_run_whose_folder_is_served_by_another_program_waits_while_that_is_hel
         subprocess.run(["umount", "-l", str(world.folder / "runs")], check=False)
         server.kill()
         server.wait()
+
+
+@pytest.mark.parametrize("job_id", ["", ".", "..", "../../mine", "/mine", "a/b"])
+def test_a_worker_takes_no_job_by_a_name_that_leads_elsewhere(tmp_path: Path, job_id: str) -> None:
+    """What it copies it removes first."""
+    (tmp_path / "run/jobs").mkdir(parents=True)
+    ground = Ground(tmp_path / "run")
+    corner = Corner(ground.offer(), "a")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(NotSharedError, match="names a job"):
+        corner.copy([job_id])
+    assert sorted(tmp_path.rglob("*")) == before

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import JsonValue
+from pydantic import AfterValidator, JsonValue
 
 from tracebench_core.ids import suite_of
 from tracebench_core.specs.base import ManySpec, Mode, Role, Spec, Split
@@ -41,10 +41,21 @@ class Start(Spec):
     values: tuple[dict[str, JsonValue], ...]
 
 
+def _folder_name(name: str) -> str:
+    """Refuse what is no name of a folder: a job's files lie in one that is called so, also where a stranger wrote the id.
+
+    Raises:
+        ValueError: when it is none.
+    """
+    if name in {"", ".", ".."} or "/" in name or "\0" in name:
+        raise ValueError("no folder can be called so")
+    return name
+
+
 class JobSpec(Spec):
     """task x trainer x params x seed, fully resolved: all that a job process needs to know."""
 
-    job_id: str
+    job_id: Annotated[str, AfterValidator(_folder_name)]
     """12 hex digits of the SHA-256 of what follows, without label, logger, timeout and the plugin's version."""
     task_id: str
     task_version: TaskVersion

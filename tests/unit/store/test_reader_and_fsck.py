@@ -3,7 +3,7 @@ import json
 
 import pytest
 from tests.unit.store.conftest import JOBS
-from tests.unit.store.samples import whole_job
+from tests.unit.store.samples import job_spec, whole_job
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.ids import content_hash
@@ -198,3 +198,32 @@ def test_a_changed_result_that_events_bear_out_is_committed_anew(run):
 def test_repair_waits_for_no_run_that_is_under_way(run):
     with RunLock(run), pytest.raises(RunDirError, match="in use"):
         repair_run(run.path)
+
+
+@pytest.mark.parametrize("way", ["jobs/x/../../..", "jobs/..", "llm/blobs/../../..", "jobs//..", "jobs/./../.."])
+def test_a_repair_of_a_strangers_run_moves_nothing_that_lies_elsewhere(run, way):
+    """Whoever hands a run on may have written into its index whatever he likes."""
+    index, rest = run.path / "meta/files_index.json", run.path.parent
+    (rest / "thesis.txt").write_text("years")
+    (run.path / "thesis.txt").write_text("years")
+    repair_run(run.path)
+    entry = json.dumps({"path": f"{way}/thesis.txt", "size": 1, "sha256": "0" * 64})
+    index.write_text(index.read_text().replace('"files": [\n', f'"files": [\n    {entry},\n', 1))
+    with Journal(run) as journal:
+        journal.indexed(seal_of(index))
+    repair_run(run.path)
+    assert (rest / "thesis.txt").read_text() == "years"
+    assert (run.path / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.parametrize("job_id", ["", ".", "..", "../../mine", "/mine", "a/b", "a\0b"])
+def test_a_job_is_called_as_a_folder_can_be(job_id):
+    with pytest.raises(ValueError, match="no folder can be called so"):
+        job_spec(job_id=job_id)
+
+
+def test_a_manifest_whose_jobs_lead_elsewhere_is_refused(run):
+    manifest = run.path / "meta/manifest.json"
+    manifest.write_text(manifest.read_text().replace(ID, "../../../mine"))
+    with pytest.raises(RunDirError):
+        list(load_run(run.path).planned)

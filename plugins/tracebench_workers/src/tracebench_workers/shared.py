@@ -135,9 +135,12 @@ class Corner:
         """Copy jobs that the run has, those that there are: what is changed here is not to be changed there.
 
         Raises:
+            NotSharedError: for what is no name of a job.
             OSError: when that cannot be done.
         """
         for job_id in job_ids:
+            if job_id in {"", ".", ".."} or "/" in job_id:
+                raise NotSharedError(f"the run names a job `{job_id}`")
             place = self.path / "jobs" / job_id
             shutil.rmtree(place, ignore_errors=True)
             with suppress(FileNotFoundError):

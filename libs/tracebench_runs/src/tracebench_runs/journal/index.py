@@ -151,7 +151,8 @@ def changed_keeps(layout: RunLayout, *, trust: Trust) -> Iterator[IndexedFile]:
 def _is_keep(path: str, trust: Trust) -> bool:
     """Say whether nothing can rebuild a file, of no job that began since the index was written."""
     found = _KEPT.fullmatch(path)
-    return found is not None and not _DERIVED.fullmatch(path) and found["job"] not in trust.begun_since
+    is_within = not {"", ".", ".."}.intersection(path.split("/"))  # a stranger may have written the index
+    return found is not None and is_within and not _DERIVED.fullmatch(path) and found["job"] not in trust.begun_since
 
 
 def iter_files(layout: RunLayout) -> Iterator[IndexedFile]:
