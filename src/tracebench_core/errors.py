@@ -13,6 +13,10 @@ from typing import Any, ClassVar
 
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG})
 """Numbers of an `OSError` that say nothing of the program that wrote, and everything of the disk, or of a limit for files (`ulimit -f`)."""
+UNUSABLE = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ENOTEMPTY}
+)
+"""Numbers of an `OSError` that say that a path is not what it is taken for, or not to be touched: whoever named it can mend that."""
 
 _EXTRA = re.compile(r"""(["'])tracebench-engine\[([\w-]+)\]\1""")
 _PIP = re.compile(r"""(?<!-m )(?<!uv )(?<!/)\bpip install\b((?: (?:"[^"]*"|'[^']*'|[^\s"'&|;:,(`])+)*)""")

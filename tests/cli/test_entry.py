@@ -168,3 +168,12 @@ def test_a_newcomer_is_told_commands_that_work_where_there_is_nothing(cli: Cli) 
         done = cli(*shlex.split(command)[1:])
         assert done.returncode == 0, done.stderr
     assert cli("runs").stdout.count("\n") > 1
+
+
+@pytest.mark.parametrize("line", ["show {}", "runs --runs-dir {}", "resume {}", "fsck {}/x", "result-cache list {}"])
+def test_a_name_that_no_file_has_is_told_in_words(cli: Cli, line: str) -> None:
+    done = cli(*line.format("n" * 300).split())
+    assert done.returncode == 2
+    assert "cannot be used: File name too long." in done.stderr
+    assert "hint: ls -ld " in done.stderr
+    assert len(done.stderr) < 500

@@ -6,12 +6,13 @@ import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import entry_points, version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup, TyperOption
 
-from tracebench_core.errors import UNWRITABLE, MissingRequirementError, TraceBenchError, UsageError
+from tracebench_core.errors import UNUSABLE, UNWRITABLE, MissingRequirementError, TraceBenchError, UsageError, quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.exit import code_of, is_watched, leave
 from tracebench_engine.api.keyless import begin
@@ -21,6 +22,8 @@ from tracebench_engine.cli.results import compare, export, fsck, recap, report, 
 from tracebench_engine.cli.running import config, control, demo, plan, replay, run, validate
 
 BUG = 70
+LONGEST_SHOWN = 200
+"""Characters of a path that cannot be used."""
 GOLDEN_PATH = """Start here:
 
 \b
@@ -178,9 +181,30 @@ def main(hand_over: Callable[[], None] = lambda: None) -> None:
             where = err.filename or "a file"
             output.note(f"error: {output.safe(f'`{where}` cannot be written: {err.strerror}')}.\n  hint: df -h")
             raise SystemExit(UsageError.exit_code) from None
+        if isinstance(err, OSError) and err.errno in UNUSABLE and isinstance(err.filename, str):
+            where, look = _shortened(err.filename), quoted(_nearest(Path(err.filename)))
+            output.note(
+                f"error: {output.safe(f'`{where}` cannot be used: {err.strerror}')}.\n  hint: ls -ld {output.safe(look)}"
+            )
+            raise SystemExit(UsageError.exit_code) from None
         output.note(f"internal error: {output.safe(f'{type(err).__name__}: {err}')}")
         if not debug:
             output.note(
                 "  hint: repeat it with --debug and report what that prints, together with `trace-bench doctor`."
             )
         raise SystemExit(BUG) from None
+
+
+def _shortened(path: str) -> str:
+    return path if len(path) <= LONGEST_SHOWN else f"{path[: LONGEST_SHOWN // 2]}…{path[-LONGEST_SHOWN // 2 :]}"
+
+
+def _nearest(path: Path) -> Path:
+    """Return the nearest folder above a path that can be looked at."""
+    for folder in path.absolute().parents:
+        try:
+            folder.lstat()
+        except OSError:
+            continue
+        return folder
+    return Path("/")
