@@ -238,3 +238,17 @@ def test_an_experiment_that_changed_since_gives_no_commits(folder: Path, repo: P
     assert isinstance(error, UsageError)
     assert "have changed since the run" in str(error)
     assert git(repo, "for-each-ref") == ""
+
+
+@pytest.mark.parametrize("name", ["results.tsv", "results.jsonl"])
+def test_results_of_ones_own_are_not_written_over_and_no_branch_is_made(
+    folder: Path, repo: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("mine")
+    words = ("export", "r", "--repo", str(repo), "--root", str(folder / "root"))
+    done = CliRunner().invoke(app, [*words, "--results", str(tmp_path), "--runs-dir", str(folder / "runs")])
+    assert (tmp_path / name).read_text() == "mine"
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == f"`{tmp_path / name}` is there already."
+    assert done.exception.hint == f"--results {tmp_path / 'exported'}"
+    assert git(repo, "branch", "--list") == ""

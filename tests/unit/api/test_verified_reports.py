@@ -184,3 +184,20 @@ def test_a_twin_is_a_row_with_what_both_take(capsys: pytest.CaptureFixture[str])
     assert [*_row(beside, Again(0.5, 1.5))] == row
     assert [*_row(beside, None)] == [*row[:8], "", "0.25", "", "-"]
     assert len(COLUMNS) == len(row)
+
+
+OF_A_RUN = ("summary.json", "results.csv", "meta/new.json", "jobs/x/new.md", "journal.csv")
+
+
+@pytest.mark.parametrize("name", OF_A_RUN)
+def test_no_report_is_written_over_what_a_run_keeps(made: Path, cli: Cli, name: str) -> None:
+    before = {path: path.read_bytes() for path in (made / "one").rglob("*") if path.is_file()}
+    done = cli(f"report other -o one/{name}")
+    if name == "journal.csv":  # of no run
+        assert done.exit_code == 0
+        (made / "one" / name).unlink()
+    else:
+        assert isinstance(done.exception, UsageError)
+        assert "only the run itself writes there" in str(done.exception)
+        assert done.exception.hint == f"--output {Path(name).name}"
+    assert {path: path.read_bytes() for path in (made / "one").rglob("*") if path.is_file()} == before

@@ -7,6 +7,7 @@ from tests.unit.store.conftest import JOBS
 from tests.unit.store.samples import call, candidate, evaluation, started
 
 from tracebench_core.errors import MissingRequirementError, UsageError
+from tracebench_runs import export
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.export import FORMATS, export_run
 from tracebench_runs.journal.journal import Journal
@@ -189,3 +190,46 @@ def test_nothing_that_exists_is_overwritten_and_nothing_half_is_left(run, tmp_pa
         with pytest.raises(MissingRequirementError):
             export_run(load_run(run.path), target, format_=format_)
         assert list(tmp_path.iterdir()) == [run.path]
+
+
+@pytest.mark.parametrize("kind", ["csv", "ioh"])
+@pytest.mark.parametrize("there", ["file", "folder", "dead link"])
+def test_an_export_takes_no_place_that_is_taken_meanwhile(run, tmp_path, monkeypatch, kind, there) -> None:
+    """Another export may end first, or somebody makes a file of that name."""
+    target = tmp_path / "out"
+    write = export._WRITERS[kind]
+
+    def writing(found, partial):
+        write(found, partial)
+        if there == "folder":
+            target.mkdir()
+            (target / "mine").write_text("x")
+        elif there == "file":
+            target.write_text("mine")
+        else:
+            target.symlink_to(tmp_path / "nowhere")
+
+    monkeypatch.setattr(export, "_WRITERS", {kind: writing})
+    with pytest.raises(UsageError, match="exists already"):
+        export_run(load_run(run.path), target, format_=kind)
+    assert [path.name for path in tmp_path.glob("*out*")] + [path.name for path in tmp_path.glob(".out*")] == ["out"]
+    assert target.is_symlink() if there == "dead link" else target.exists()
+
+
+def test_a_file_is_exported_over_nothing_that_came_meanwhile(run, tmp_path, monkeypatch) -> None:
+    target = tmp_path / "out.duckdb"
+
+    def writing(_, partial):
+        partial.write_text("ours")
+        target.write_text("mine")
+
+    monkeypatch.setattr(export, "_WRITERS", {"duckdb": writing})
+    with pytest.raises(UsageError, match="exists already"):
+        export_run(load_run(run.path), target, format_="duckdb")
+    assert target.read_text() == "mine"
+    target.unlink()
+    monkeypatch.setattr(export, "_WRITERS", {"duckdb": lambda _, partial: partial.write_text("ours")})
+    assert export_run(load_run(run.path), target, format_="duckdb") == [target]
+    assert target.read_text() == "ours"
+    with pytest.raises(UsageError, match="exists already"):
+        export_run(load_run(run.path), target, format_="duckdb")

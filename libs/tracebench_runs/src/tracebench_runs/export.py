@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import math
+import os
 import re
 import shutil
 import tempfile
@@ -142,8 +144,8 @@ def export_run(run: Run, target: Path, *, format_: Format) -> list[Path]:
         MissingRequirementError: when DuckDB is needed, for `duckdb` and `parquet`, and not installed.
         UsageError: when `target` exists already.
     """
-    if target.exists():
-        raise UsageError(f"`{target}` exists already.", hint="trace-bench export RUN --format FORMAT --to ANOTHER")
+    if os.path.lexists(target):
+        raise _taken(target)
     with _whole(target) as partial:
         _WRITERS[format_](run, partial)
     return [target] if target.is_file() else sorted(path for path in target.rglob("*") if path.is_file())
@@ -156,7 +158,23 @@ def _whole(target: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
         partial = Path(folder, target.name)
         yield partial
-        partial.rename(target)
+        try:
+            if partial.is_dir():
+                partial.rename(target)  # never over a folder that holds something
+            else:
+                os.link(partial, target)  # a rename would take the place of what came meanwhile
+        except FileExistsError as err:
+            raise _taken(target) from err
+        except OSError as err:
+            if os.path.lexists(target):
+                raise _taken(target) from err
+            if partial.is_dir() or err.errno not in {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}:
+                raise
+            partial.rename(target)  # a file system without links
+
+
+def _taken(target: Path) -> UsageError:
+    return UsageError(f"`{target}` exists already.", hint="trace-bench export RUN --format FORMAT --to ANOTHER")
 
 
 def _write_csv(run: Run, folder: Path) -> None:

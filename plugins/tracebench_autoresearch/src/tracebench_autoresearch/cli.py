@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from tracebench_autoresearch.starting.writing import Wanted, choose_folder, try_
 from tracebench_autoresearch.task import ExperimentTask
 from tracebench_core.errors import OutputError, UsageError, quoted
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_job, find_run
+from tracebench_engine.api.console.locate import find_job, find_run, spare_runs
 from tracebench_engine.api.console.options import Root, RunsDir
 from tracebench_engine.api.records import Run, load_run
 
@@ -32,6 +33,7 @@ Name = Annotated[str, typer.Argument(metavar="RUN|JOB", help="A run or job: its 
 Job = Annotated[
     str | None, typer.Option("--job", metavar="JOB", help="One job of the run; needed where it has several.")
 ]
+RESULTS = ("results.tsv", "results.jsonl")
 
 
 @app.command()
@@ -154,6 +156,7 @@ def plot(
     runs_dir: RunsDir = None,
 ) -> None:
     """Draw the metric of every experiment. With the best so far, labelled by the changes that were kept."""
+    spare_runs(out)
     run, job_id = _open(name, job, runs_dir)
     content = render(progress(read_history(run, job_id)), out.suffix)
     try:
@@ -205,6 +208,8 @@ def export(
     """Write a job as commits on a new branch. One for each kept change, with its metric and hypothesis."""
     run, job_id = _open(name, job, runs_dir)
     found = _measured(run, job_id)
+    if results is not None:
+        _demand_free(results)
     if root is not None:
         catalog.configure({"root": root})
     experiment = catalog.find(found.task.partition(":")[2])
@@ -219,11 +224,23 @@ def export(
     if results is not None:
         results.mkdir(parents=True, exist_ok=True)
         lines = ["\t".join(COLUMNS), *("\t".join(map(output.flat, row)) for row in rows(found, commits))]
-        (results / "results.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         written = [json.dumps(record) for record in records(found, commits)]
-        (results / "results.jsonl").write_text("\n".join(written) + "\n", encoding="utf-8")
+        for file, texts in zip(RESULTS, (lines, written), strict=True):
+            with (results / file).open("x", encoding="utf-8") as new:
+                new.write("\n".join(texts) + "\n")
     output.line(f"{branch or f'autoresearch/{job_id}'}\t{commits[found.best]}")
     output.note(f"Look at it:  git -C {quoted(repo)} log --oneline {branch or f'autoresearch/{job_id}'}")
+
+
+def _demand_free(folder: Path) -> None:
+    """Refuse a folder that has results already: those may be somebody's own, and `results.tsv` is what agents keep theirs in.
+
+    Raises:
+        UsageError: naming the file.
+    """
+    for file in RESULTS:
+        if os.path.lexists(folder / file):
+            raise UsageError(f"`{folder / file}` is there already.", hint=f"--results {quoted(folder / 'exported')}")
 
 
 def _open(name: str, job: str | None, runs_dir: str | None) -> tuple[Run, str]:

@@ -7,6 +7,7 @@ import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,18 +68,31 @@ def bundle(run_dir: Path, to: Path, *, registration: Path | None = None) -> int:
     about: dict[str, Any] = {"kind": KIND, "schema_version": 1, "run_id": run.run_id, "head": found.head}
     if registration is not None:
         about["registration"] = json.loads(read(registration).model_dump_json())
+    return _packed(to, run_dir, json.dumps(about, indent=1) + "\n")
+
+
+def _packed(to: Path, run_dir: Path, about: str) -> int:
+    """Write the files of a run, or nothing.
+
+    Raises:
+        UsageError: it cannot be written, or something is there.
+    """
     files = [
         p for p in sorted(run_dir.rglob("*")) if p.is_file() and not p.is_symlink() and not p.name.endswith(LEFT_OUT)
     ]
     try:
         with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-            file.writestr(ABOUT, json.dumps(about, indent=1) + "\n")
+            file.writestr(ABOUT, about)
             for path in files:
                 if "llm/blobs" not in path.as_posix():
                     file.write(path, path.relative_to(run_dir).as_posix())
     except FileExistsError as err:
         raise UsageError(f"`{to}` is there already.", hint="--to ANOTHER-FILE") from err
-    except OSError as err:
+    except BaseException as err:
+        with suppress(OSError):
+            to.unlink()  # a part is no bundle
+        if not isinstance(err, OSError):
+            raise
         raise UsageError(f"`{to}` cannot be written: {err.strerror or err}.", hint="--to FILE") from err
     return len(files) + 1
 

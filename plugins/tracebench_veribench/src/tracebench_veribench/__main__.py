@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -39,7 +40,9 @@ def _fetch(folder: Path, revision: str | None) -> int:
         return 1
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / "veribench.jsonl"
-    place.write_text("".join(json.dumps(dict(row)) + "\n" for row in loaded), encoding="utf-8")
+    part = place.with_name(f".{place.name}.{os.getpid()}")
+    part.write_text("".join(json.dumps(dict(row)) + "\n" for row in loaded), encoding="utf-8")
+    part.replace(place)  # whole or not at all: fewer rows would be fewer problems
     sys.stdout.write(f"{len(loaded)} rows in {place}\nexport VERIBENCH_ROOT={folder.resolve()}\n")
     return 0
 

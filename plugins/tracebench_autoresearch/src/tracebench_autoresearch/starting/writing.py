@@ -143,7 +143,8 @@ def write_experiment(started: Started, folder: Path) -> Path:
     path = folder / FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(started.experiment, sort_keys=False), encoding="utf-8")
+        with path.open("x", encoding="utf-8") as new:
+            new.write(yaml.safe_dump(started.experiment, sort_keys=False))
     except OSError as err:
         raise OutputError(f"`{path}` cannot be written: {err.strerror}.") from err
     return path

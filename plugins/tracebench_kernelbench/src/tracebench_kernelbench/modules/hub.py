@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from tracebench_core.errors import MissingRequirementError, ProgramError
@@ -32,6 +33,9 @@ def fetch_rows(folder: Path, revision: str | None) -> dict[int, int]:
             ) from err
         folder.mkdir(parents=True, exist_ok=True)
         rows = "".join(json.dumps(dict(row)) + "\n" for row in loaded)
-        folder.joinpath(f"level_{level}.jsonl").write_text(rows, encoding="utf-8")
+        place = folder / f"level_{level}.jsonl"
+        part = place.with_name(f".{place.name}.{os.getpid()}")
+        part.write_text(rows, encoding="utf-8")
+        part.replace(place)  # whole or not at all: fewer rows would be fewer problems
         counts[level] = len(loaded)
     return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tracebench_core.errors import TraceBenchError, UsageError
+from tracebench_core.errors import TraceBenchError, UsageError, quoted
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
@@ -28,6 +29,7 @@ Release = Annotated[
     typer.Option(metavar="NAME", help="Of the fields, committed to, not yet given away. `suites` has none."),
 ]
 Keep = Annotated[Path, typer.Option(metavar="DIR", help="Where configs, the registration and runs are kept.")]
+BENCH = "bench.json"
 PROMISE, COMMIT = "registration.json", "commit.txt"
 
 
@@ -42,8 +44,9 @@ def promise(*, size: SizeName = "small", release: Release = None, keep: Keep) ->
     _known(size)
     configs = write_configs(parts_of(size, release), keep)
     made = promised_by(configs)
+    if not (keep / PROMISE).exists():
+        (keep / COMMIT).write_text(this_commit() + "\n", encoding="utf-8")  # first: the promise makes it whole
     write(made, keep / PROMISE)
-    (keep / COMMIT).write_text(this_commit() + "\n", encoding="utf-8")
     output.line(made.head)
     output.note(f"{sum(len(s.seeds) for s in made.jobs)} jobs. Publish the head, then:")
     released = ["--release", release] if release else []
@@ -96,6 +99,7 @@ def page(
     from tracebench_open.bench.gather import gather  # noqa: PLC0415 - the other commands need less
 
     _known(size)
+    path = _page_of(to, {f"{part['name']}.zip" for part in parts_of(size, release)})
     text = gather(
         as_promised(parts_of(size, release), keep),
         keep / "runs",
@@ -106,7 +110,6 @@ def page(
         leave=leave or (),
         commit=(keep / COMMIT).read_text(encoding="utf-8").strip(),
     )
-    path = to.with_suffix(".md")
     path.write_text(text, encoding="utf-8")
     output.line(str(path))
     output.note(output.command("open-bench", "verify", to, "--page", path))
@@ -142,6 +145,23 @@ def verify(
             output.line("All of it is so: receipts, promise and figures.")
     if wrong:
         raise typer.Exit(1)
+
+
+def _page_of(to: Path, receipts: set[str]) -> Path:
+    """Return the page that goes with a folder of receipts.
+
+    Raises:
+        UsageError: when the folder has no name, or it or the page is there and is somebody else's.
+    """
+    if to.name in {"", ".."}:
+        raise UsageError(f"`{to}` has no name that a page could have.", hint="--to results")
+    path = to.with_suffix(".md")
+    is_ours = (to / BENCH).is_file()
+    if to.is_dir() and not is_ours and {file.name for file in to.iterdir()} - receipts:
+        raise UsageError(f"`{to}` is there, and holds no receipts.", hint=f"--to {quoted(f'{to}-receipts')}")
+    if os.path.lexists(path) and not (is_ours and path.is_file()):
+        raise UsageError(f"`{path}` is there, and is no page of `{to}`.", hint=f"--to {quoted(f'{to}-receipts')}")
+    return path
 
 
 def _known(size: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -67,6 +68,32 @@ def find_job(name: str, *, runs_dir: str | None = None) -> Path | None:
 def is_run(path: Path) -> bool:
     """Tell whether a folder is a run directory."""
     return (path / "meta" / "manifest.json").is_file() or (path / "mirror.zip").is_file()
+
+
+def spare_runs(out: Path) -> None:
+    """Refuse to write a result over what a run keeps.
+
+    Raises:
+        UsageError: when a file is one of a run's own, there or not.
+    """
+    from tracebench_engine.api.records import RunLayout  # only where something is written
+
+    place = Path(os.path.realpath(out))
+    try:
+        run = next((folder for folder in place.parents if is_run(folder)), None)
+    except OSError:  # whoever writes there tells it
+        return
+    if run is None:
+        return
+    layout = RunLayout(run)
+    own = {
+        layout.meta, layout.jobs, layout.llm, layout.attempts, layout.incoming, layout.lost_and_found, layout.mirror, layout.control,
+        layout.regrades, layout.results_csv, layout.leaderboard_csv, layout.summary, layout.run_log, layout.lock, *layout.journals(),
+    }  # fmt: skip
+    if run / place.relative_to(run).parts[0] in own:
+        raise UsageError(
+            f"`{out}` is of the run `{run.name}`, and only the run itself writes there.", hint=f"--output {place.name}"
+        )
 
 
 def _with_whole_id(name: str, run_id: str) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from tracebench_core.errors import MissingRequirementError, OutputError, UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_to_read
+from tracebench_engine.api.console.locate import find_to_read, spare_runs
 from tracebench_engine.api.console.options import AsJson, RunsDir
 from tracebench_engine.cli.results.compare import AxisName
 
@@ -47,6 +47,7 @@ def report(
     """Write a comparison of runs to one file. HTML opens from disk, offline."""
     if out.suffix not in FORMATS:
         raise UsageError(f"`{out}` has no ending that says what to write.", hint=f"one of: {', '.join(FORMATS)}")
+    spare_runs(out)
     options = {"baseline": baseline, "axis": axis, "at": at, "policy": failures, "margin": margin}
     runs = load_runs(names, runs_dir)
     content = _render(out.suffix, runs, compared(runs, options), options)

@@ -15,7 +15,7 @@ import typer
 
 from tracebench_core.errors import OutputError, UsageError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import find_job, find_to_read
+from tracebench_engine.api.console.locate import find_job, find_to_read, spare_runs
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
 from tracebench_engine.cli.results import standings
@@ -332,6 +332,7 @@ def write_views(run: Run, job_id: str | None, folder: Path, *, as_json: bool) ->
 def _write(view: Shown, folder: Path) -> Path:
     ending, content = _file(view)
     path = folder / f"{view.name.replace(chr(47), chr(45))}{ending}"
+    spare_runs(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

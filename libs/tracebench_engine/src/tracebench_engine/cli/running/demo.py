@@ -15,7 +15,7 @@ import typer
 
 from tracebench_core.errors import OutputError
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR
+from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR, spare_runs
 from tracebench_engine.api.console.options import AsJson, MaxWorkers, RunsDir
 from tracebench_engine.cli.running.ending import next_command, tell_end
 from tracebench_engine.cli.running.replay import DIFFERENT, repeat, tell_differences
@@ -46,6 +46,8 @@ def demo(
     if every:
         _list(demos(), as_json=as_json)
         return
+    if out is not None:
+        spare_runs(out)
     shown = demo_named(name)
     folder, recorded = _unpacked(shown, runs_dir)
     if not as_json:
