@@ -59,7 +59,7 @@ class Catalog:
     """(`task` or a kind, another id) to the id that it means."""
     origin: dict[tuple[str, str], str] = field(default_factory=dict)
     """(`task` or a kind, id) to plugin name."""
-    _excluders: dict[str, str] = field(default_factory=dict)
+    _excluders: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def trainers(self) -> Mapping[str, TrainerSpec]:
