@@ -64,6 +64,8 @@ def compare_runs(
     """
     if margin is not None and not 0 < margin < math.inf:
         raise UsageError(f"`--margin {margin:g}`: a margin is a finite number above 0.", hint="--margin 0.02")
+    if at is not None and not math.isfinite(at):
+        raise UsageError(f"`--at {at:g}`: jobs are cut at a finite number.", hint="--at 20")
     refuse_demonstrations(runs)
     findings = pooling_findings(runs, axis=axis)
     refuse_unpoolable(findings)

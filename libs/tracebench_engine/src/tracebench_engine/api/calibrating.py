@@ -73,6 +73,8 @@ def calibrate(
     Raises:
         UsageError: when a name means nothing that is offered.
     """
+    chosen = chosen_tasks(host, names)
+    at_once = max(1, min(at_once, len(chosen)))
     opened = [Trials(root=root, plugins=PluginsConfig(), seconds=seconds) for _ in range(at_once)]
     idle = SimpleQueue[Trials]()
     for trials in opened:
@@ -85,7 +87,6 @@ def calibrate(
         finally:
             idle.put(trials)
 
-    chosen = chosen_tasks(host, names)
     left_out = {id_: why for id_, spec in chosen.items() if (why := _left_out(host, id_, spec, timed=timed))}
     crew = ThreadPoolExecutor(at_once)
     try:

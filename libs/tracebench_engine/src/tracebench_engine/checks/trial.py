@@ -24,6 +24,8 @@ from tracebench_engine.measure.wire import Wire
 
 Level = Literal["OK", "SKIP", "WARN", "FAIL", "EXPECTED"]
 TRIAL_SECONDS = 120.0
+LONGEST_WAIT = 3600.0
+"""Seconds after which it looks again: the system cannot be asked to wait for long."""
 """How long one task may take, unless told otherwise."""
 
 
@@ -82,7 +84,7 @@ class Trials:
         wire.send(message)
         due = time.monotonic() + self._seconds
         while not wire.closed and (left := due - time.monotonic()) > 0:
-            for answer in wire.receive(timeout=left):
+            for answer in wire.receive(timeout=min(left, LONGEST_WAIT)):
                 if "case" not in answer:
                     return answer
                 tell(answer["case"])

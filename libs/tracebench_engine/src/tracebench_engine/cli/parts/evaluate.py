@@ -69,7 +69,7 @@ def evaluate(
         int, typer.Option(min=0, metavar="N", help="Seed of the evaluations; with several, the first.")
     ] = 0,
     seeds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Ask everything N times, each by a seed of its own.")
+        int, typer.Option(min=1, max=100_000, metavar="N", help="Ask everything N times, each by a seed of its own.")
     ] = 1,
     in_flight: Annotated[
         int, typer.Option(min=1, metavar="N", help="Calls of a model at a time; without one, examples.")

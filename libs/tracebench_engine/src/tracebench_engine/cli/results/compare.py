@@ -71,6 +71,7 @@ def compare(
         int | None,
         typer.Option(
             metavar="N",
+            max=10_000,
             help="For a design that adds seeds until the comparison is decided, N at most: you may look as often as you like.",
         ),
     ] = None,

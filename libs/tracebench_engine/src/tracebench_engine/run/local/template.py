@@ -72,6 +72,10 @@ class Child:
         return is_new
 
 
+LONGEST_WAIT = 3600.0
+"""Seconds after which it looks again: the system waits for a month at most."""
+
+
 class Template:
     """The loop of the template process."""
 
@@ -116,7 +120,7 @@ class Template:
         if self._wire.has_messages:
             return 0.0
         times = [t for c in self._children.values() for t in (c.kill_at, c.deadline) if t is not None]
-        return max(0.0, (min(times) - time.monotonic()) * 1000) if times else None
+        return max(0.0, min(min(times) - time.monotonic(), LONGEST_WAIT) * 1000) if times else None
 
     def _obey(self, message: dict[str, Any]) -> None:
         if "start" in message:
