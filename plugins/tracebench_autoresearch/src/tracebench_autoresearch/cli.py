@@ -24,6 +24,7 @@ from tracebench_core.errors import OutputError, UsageError, quoted
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_job, find_run, spare_runs
 from tracebench_engine.api.console.options import Root, RunsDir
+from tracebench_engine.api.console.writing import put, put_new
 from tracebench_engine.api.records import Run, load_run
 
 app = typer.Typer(
@@ -160,7 +161,7 @@ def plot(
     run, job_id = _open(name, job, runs_dir)
     content = render(progress(read_history(run, job_id)), out.suffix)
     try:
-        out.write_bytes(content)
+        put(out, content)
     except OSError as err:
         raise OutputError(f"`{out}` cannot be written: {err.strerror}.", hint="--output progress.svg") from err
     output.line(str(out))
@@ -226,8 +227,7 @@ def export(
         lines = ["\t".join(COLUMNS), *("\t".join(map(output.flat, row)) for row in rows(found, commits))]
         written = [json.dumps(record) for record in records(found, commits)]
         for file, texts in zip(RESULTS, (lines, written), strict=True):
-            with (results / file).open("x", encoding="utf-8") as new:
-                new.write("\n".join(texts) + "\n")
+            put_new(results / file, ("\n".join(texts) + "\n").encode())
     output.line(f"{branch or f'autoresearch/{job_id}'}\t{commits[found.best]}")
     output.note(f"Look at it:  git -C {quoted(repo)} log --oneline {branch or f'autoresearch/{job_id}'}")
 

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, Val
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import canonical_json, content_hash
 from tracebench_core.specs import JobSpec
+from tracebench_engine.api.console.writing import put_new
 from tracebench_open.bench.alone.receipts import NOT_PROMISED
 from tracebench_open.merkle import head_of
 
@@ -125,8 +126,7 @@ def write(registration: Registration, path: Path) -> None:
         UsageError: when it is there, or cannot be written.
     """
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(registration.model_dump_json(indent=1) + "\n")
+        put_new(path, (registration.model_dump_json(indent=1) + "\n").encode())
     except FileExistsError as err:
         raise UsageError(
             f"`{path}` is there already; a registration is never written twice.", hint="--to FILE"

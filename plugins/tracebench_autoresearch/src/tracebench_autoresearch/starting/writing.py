@@ -22,6 +22,7 @@ from tracebench_autoresearch.starting.power import smallest_gain
 from tracebench_core.errors import OutputError, UsageError, quoted
 from tracebench_core.specs import Feedback
 from tracebench_engine.api import evaluate_task
+from tracebench_engine.api.console.writing import put_new
 
 _NAME = "tried"
 _TAIL = "Last lines of the output:\n"
@@ -143,8 +144,7 @@ def write_experiment(started: Started, folder: Path) -> Path:
     path = folder / FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as new:
-            new.write(yaml.safe_dump(started.experiment, sort_keys=False))
+        put_new(path, yaml.safe_dump(started.experiment, sort_keys=False).encode())
     except OSError as err:
         raise OutputError(f"`{path}` cannot be written: {err.strerror}.") from err
     return path

@@ -14,6 +14,7 @@ from tracebench_core.errors import TraceBenchError, UsageError, quoted
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
+from tracebench_engine.api.console.writing import put
 from tracebench_open.bench.plan import SIZES, as_promised, parts_of, write_configs
 from tracebench_open.claims.command import app as claims
 from tracebench_open.command import promised_by
@@ -110,7 +111,7 @@ def page(
         leave=leave or (),
         commit=(keep / COMMIT).read_text(encoding="utf-8").strip(),
     )
-    path.write_text(text, encoding="utf-8")
+    put(path, text.encode())
     output.line(str(path))
     output.note(output.command("open-bench", "verify", to, "--page", path))
 

@@ -12,6 +12,7 @@ from typing import Any
 from tracebench_core.errors import RunDirError, TraceBenchError, quoted
 from tracebench_engine.api import open_host
 from tracebench_engine.api.analysis import AnalysedRun, build_views
+from tracebench_engine.api.console.writing import put
 from tracebench_engine.api.judging.reports import (
     CHARTS_SCRIPT,
     CHARTS_STYLE,
@@ -102,7 +103,7 @@ class _Files:
         content = text.encode("utf-8", "replace")
         path = self._out.joinpath(*names)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        put(path, content)
         self.sizes[path] = len(content)
 
 

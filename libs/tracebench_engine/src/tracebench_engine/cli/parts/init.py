@@ -6,6 +6,7 @@ import enum
 import os
 import re
 import shlex
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -17,6 +18,7 @@ import typer
 
 from tracebench_core.errors import UsageError, quoted, typed
 from tracebench_engine.api.console import output
+from tracebench_engine.api.console.writing import put_new
 
 NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 SUFFIX = ".tmpl"
@@ -140,11 +142,21 @@ def write_package(kind: PackageKind, name: str, into: Path) -> Path:
     }
     words["use"] = _fill(USES[kind], words)
     folder = into / words["distribution"]
-    if folder.exists():
-        raise UsageError(f"`{folder}` exists.", hint=f"trace-bench init {kind.value} {name} --into DIR")
-    for part in ("common", kind.value):
-        for path, text in _files(_templates() / part):
-            _write(folder / _fill(path, words), _fill(text, words))
+    taken = UsageError(f"`{folder}` exists.", hint=f"trace-bench init {kind.value} {name} --into DIR")
+    if os.path.lexists(folder):
+        raise taken
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=into) as beside:
+            whole = Path(beside, folder.name)
+            for part in ("common", kind.value):
+                for path, text in _files(_templates() / part):
+                    _write(whole / _fill(path, words), _fill(text, words))
+            whole.rename(folder)  # never over a folder that holds something
+    except OSError as err:
+        if os.path.lexists(folder):  # another command was quicker
+            raise taken from err
+        raise UsageError(f"`{folder}` cannot be written: {err.strerror}.", hint=f"ls -ld {quoted(into)}") from err
     return folder
 
 
@@ -176,8 +188,7 @@ def _write(file: Path, text: str) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        put_new(file, text.encode())
     except OSError as err:
         if os.path.lexists(file):  # `Path.exists` raises for what cannot be looked at
             raise UsageError(f"`{file}` exists.", hint=shlex.join(["mv", str(file), f"{file}.old"])) from err

@@ -14,6 +14,7 @@ from tracebench_core.errors import MissingRequirementError, OutputError, UsageEr
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_to_read, spare_runs
 from tracebench_engine.api.console.options import AsJson, RunsDir
+from tracebench_engine.api.console.writing import put
 from tracebench_engine.cli.results.compare import AxisName
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def report(
     runs = load_runs(names, runs_dir)
     content = _render(out.suffix, runs, compared(runs, options), options)
     try:
-        out.write_bytes(content)
+        put(out, content)
     except OSError as err:
         raise OutputError(
             f"`{out}` cannot be written: {err.strerror}.", hint="trace-bench report RUN -o report.html"

@@ -18,6 +18,7 @@ from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_job, find_to_read, spare_runs
 from tracebench_engine.api.console.options import AsJson, Columns, RunsDir
 from tracebench_engine.api.console.tables import chosen
+from tracebench_engine.api.console.writing import put
 from tracebench_engine.cli.results import standings
 from tracebench_engine.cli.results.evaluated import SCORE, is_evaluated, print_evaluated
 
@@ -335,7 +336,7 @@ def _write(view: Shown, folder: Path) -> Path:
     spare_runs(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        put(path, content)
     except OSError as err:
         raise OutputError(
             f"`{path}` cannot be written: {err.strerror}.", hint="trace-bench show JOB --views DIR"

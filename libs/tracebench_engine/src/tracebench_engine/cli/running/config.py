@@ -10,6 +10,7 @@ import typer
 from tracebench_core.errors import OutputError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson, Overrides
+from tracebench_engine.api.console.writing import put_new
 
 group = typer.Typer(
     name="config", no_args_is_help=True, rich_markup_mode=None, help="Show what a config may say, or says."
@@ -60,8 +61,7 @@ def upgrade_file(
     text, rows = upgrade(file, open_host())
     if out is not None:
         try:
-            with out.open("x", encoding="utf-8") as new:
-                new.write(text)
+            put_new(out, text.encode())
         except OSError as err:
             hint = output.command("config", "upgrade", file, "-o", out.with_name(f"{out.stem}-new{out.suffix}"))
             raise OutputError(f"`{out}` cannot be written: {err.strerror}.", hint=hint) from err

@@ -17,6 +17,7 @@ from tracebench_core.errors import OutputError
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import DEFAULT_RUNS_DIR, spare_runs
 from tracebench_engine.api.console.options import AsJson, MaxWorkers, RunsDir
+from tracebench_engine.api.console.writing import put
 from tracebench_engine.cli.running.ending import next_command, tell_end
 from tracebench_engine.cli.running.replay import DIFFERENT, repeat, tell_differences
 from tracebench_engine.cli.running.run import reporter_name
@@ -126,7 +127,7 @@ def _page(shown: Demo, run_dir: Path, page: Path, *, same: bool) -> Path:
     ]
     text = story_of(run_dir, title=shown.title, notes=notes, commands=commands)
     try:
-        page.write_text(text, encoding="utf-8", errors="replace")
+        put(page, text.encode("utf-8", "replace"))
     except OSError as err:
         raise OutputError(f"`{page}` cannot be written: {err.strerror}.", hint="trace-bench demo -o demo.html") from err
     return page
