@@ -264,6 +264,7 @@ def test_what_is_built_is_ready_or_nothing_is_left_of_it(tmp_path: Path) -> None
 
 def test_what_is_removed_has_to_be_there_under_a_plain_name(tmp_path: Path) -> None:
     (tmp_path / "all/one").mkdir(parents=True)
+    (tmp_path / "all/one" / pythons.READY).write_text("{}")
     for name in ("two", "../all"):
         with pytest.raises(UsageError) as caught:
             remove_built(tmp_path / "all", name, what="agent", listed="trace-bench agents list")
