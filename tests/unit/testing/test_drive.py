@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tracebench_core.errors import UsageError
 from tracebench_core.specs import ExecutorSetting, JobOrder
 from tracebench_testing.executing import signs
 from tracebench_testing.executing.drive import Drive
@@ -355,7 +356,7 @@ def test_what_does_not_come_is_told_in_the_words_of_the_promise(monkeypatch: pyt
         wait_for(lambda: None, "it never comes")
 
 
-@pytest.mark.parametrize(("told", "seconds"), [(None, 60.0), ("7", 7.0)])
+@pytest.mark.parametrize(("told", "seconds"), [(None, 60.0), ("", 60.0), ("7", 7.0)])
 def test_patience_is_taken_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, told: str | None, seconds: float
 ) -> None:
@@ -363,3 +364,15 @@ def test_patience_is_taken_from_the_environment(
     if told is not None:
         monkeypatch.setenv("TRACEBENCH_KIT_PATIENCE", told)
     assert runpy.run_path(str(signs.__file__))["PATIENCE"] == seconds
+
+
+@pytest.mark.parametrize("told", ["x", "nan", "inf", "0", "-1"])
+def test_patience_that_is_no_number_of_seconds_is_told_with_the_variables_name(
+    monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    monkeypatch.setenv("TRACEBENCH_KIT_PATIENCE", told)
+    with pytest.raises(
+        UsageError, match=f"^`TRACEBENCH_KIT_PATIENCE` is `{told}`, which is no number of seconds"
+    ) as caught:
+        runpy.run_path(str(signs.__file__))
+    assert caught.value.hint == "export TRACEBENCH_KIT_PATIENCE=60"

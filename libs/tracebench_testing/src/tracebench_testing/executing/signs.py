@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -11,7 +12,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-PATIENCE = float(os.environ.get("TRACEBENCH_KIT_PATIENCE", "60"))
+from tracebench_core.errors import UsageError
+
+VARIABLE = "TRACEBENCH_KIT_PATIENCE"
+
+
+def _patience() -> float:
+    told = os.environ.get(VARIABLE) or "60"
+    try:
+        seconds = float(told)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"`{VARIABLE}` is `{told}`, which is no number of seconds.", hint=f"export {VARIABLE}=60")
+    return seconds
+
+
+PATIENCE = _patience()
 """Seconds in which what an executor must do has been done, on a machine that is busy."""
 LOOK = 0.01
 CONFIG = """
