@@ -35,7 +35,7 @@ def find_agent(spec: AgentSpec) -> Path:
         return Path(found)
     home = agents_folder() / spec.name
     place = home / "bin" / spec.program
-    if not ((home / READY).is_file() and os.access(place, os.X_OK)):
+    if not (os.path.isfile(home / READY) and os.access(place, os.X_OK)):  # noqa: PTH113 - a path too long is none
         raise MissingRequirementError(
             f"The agent `{spec.name}` is not installed.", hint=f"trace-bench agents install {spec.name}"
         )

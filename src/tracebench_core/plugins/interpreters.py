@@ -20,15 +20,15 @@ def pythons_folder() -> Path:
 def data_folder(variable: str, name: str) -> Path:
     """Return the folder that a variable names, else one of ours in the user's data folder."""
     if given := os.environ.get(variable):
-        return Path(given).expanduser()
+        return Path(os.path.expanduser(given))  # noqa: PTH111 - `Path.expanduser` raises where there is no such user
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(data).expanduser() / "trace-bench" / name
+    return Path(os.path.expanduser(data)) / "trace-bench" / name  # noqa: PTH111 - as above
 
 
 def has_python(name: str) -> bool:
     """Tell whether a named interpreter is ready."""
     home = pythons_folder() / name
-    return (home / READY).is_file() and os.access(home / "bin" / "python", os.X_OK)
+    return os.path.isfile(home / READY) and os.access(home / "bin" / "python", os.X_OK)  # noqa: PTH113 - a path too long is none
 
 
 def find_python(written: str) -> str:
@@ -38,8 +38,8 @@ def find_python(written: str) -> str:
         MissingRequirementError: when there is none.
     """
     if os.sep in written:
-        path = Path(os.environ.get("TRACEBENCH_HOME", "."), Path(written).expanduser())
-        if not (path.is_file() and os.access(path, os.X_OK)):
+        path = Path(os.environ.get("TRACEBENCH_HOME", "."), os.path.expanduser(written))  # noqa: PTH111 - as above
+        if not (os.path.isfile(path) and os.access(path, os.X_OK)):  # noqa: PTH113 - as above
             raise MissingRequirementError(f"There is no interpreter at `{path}`.", hint="trace-bench pythons list")
         return str(path)
     if not has_python(written):

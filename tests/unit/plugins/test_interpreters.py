@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.errors import MissingRequirementError
+from tracebench_core.plugins.agents import agent_version, find_agent
 from tracebench_core.plugins.interpreters import READY, data_folder, find_python, has_python
+from tracebench_core.specs import AgentSpec
 
 
 def executable(path: Path, mode: int = 0o755) -> Path:
@@ -66,3 +68,23 @@ def test_a_folder_is_the_variables_else_of_the_users_data(home: Path, monkeypatc
     assert data_folder("OURS", "x") == home / "user/mine"
     monkeypatch.setenv("OURS", "")
     assert data_folder("OURS", "x") == home / "user/data/trace-bench/x"
+
+
+@pytest.mark.parametrize("variable", ["XDG_DATA_HOME", "ITS OWN"])
+@pytest.mark.parametrize("folder", ["/" + "x" * 300, "~nobody-is-called-so/x", "a\0b"])
+def test_nothing_is_in_a_folder_that_there_cannot_be(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, folder: str
+) -> None:
+    agent = AgentSpec(name="a", title="A", wire="chat", program="a", requirements=("a",), argv=("a",))
+    given = folder.replace("\0", "")
+    for own in ("TRACEBENCH_PYTHONS", "TRACEBENCH_AGENTS"):
+        monkeypatch.delenv(own, raising=False)
+        monkeypatch.setenv(own if variable == "ITS OWN" else variable, given)
+    assert not has_python("old")
+    with pytest.raises(MissingRequirementError, match=r"^The interpreter `old` is not prepared\.$"):
+        find_python("old")
+    with pytest.raises(MissingRequirementError, match=r"^There is no interpreter at "):
+        find_python(f"{folder}/python")
+    with pytest.raises(MissingRequirementError, match=r"^The agent `a` is not installed\.$"):
+        find_agent(agent)
+    assert not agent_version(agent)
