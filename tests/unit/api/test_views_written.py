@@ -34,10 +34,12 @@ def page(run, job): return print
 
 KINDS = dict(columns="columns", chart="chart", dated="chart", endless="chart", picture="picture", image="picture", none="chart",
              broken="columns", page="page")
+ALIKE = dict.fromkeys(("a/b", "a-b", "a-b-2"), "columns")
 
 @hookimpl
 def tracebench_views():
-    return [ViewSpec(name=f"s/{n}", loader=f"fake_draws:{n}", kind=k, title=n.title()) for n, k in KINDS.items() if n in WANTED]
+    return [ViewSpec(name=f"s/{n}", loader=f"fake_draws:{ALIKE.get(n, n)}", kind=k, title=n.title())
+            for n, k in {**KINDS, **ALIKE}.items() if n in WANTED]
 """
 Cli = Callable[..., Result]
 
@@ -73,6 +75,17 @@ def test_each_view_is_a_file_of_its_kind_and_what_has_nothing_to_show_is_none(sh
         "s/image\tdeep/out/s-image.png",
         "s/picture\tdeep/out/s-picture.svg",
     ]
+
+
+def test_two_views_whose_names_make_one_files_are_both_written(show: Cli, tmp_path: Path) -> None:
+    done = show("a/b a-b a-b-2", "r", "--views", "out")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[1:] == [
+        "s/a-b\tout/s-a-b.csv",
+        "s/a-b-2\tout/s-a-b-2.csv",
+        "s/a/b\tout/s-a-b-3.csv",
+    ]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["s-a-b-2.csv", "s-a-b-3.csv", "s-a-b.csv"]
 
 
 @pytest.mark.parametrize(("view", "why"), [("dated", "type set"), ("endless", "Out of range")])

@@ -317,10 +317,11 @@ def write_views(run: Run, job_id: str | None, folder: Path, *, as_json: bool) ->
         what = f"job `{job_id}`" if job_id else f"run `{run.run_id}`"
         raise UsageError(f"No plugin draws anything of {what}.", hint="trace-bench plugins")
     rows: list[dict[str, Any]] = []
+    written: set[Path] = set()
     for view in shown:
         path, problem = None, view.problem
         try:
-            path = None if problem else _write(view, folder)
+            path = None if problem else _write(view, folder, written)
         except (TypeError, ValueError) as err:
             problem = f"`{view.name}` is no JSON: {err}"
         rows.append({"view": view.name, "title": view.title, "file": str(path) if path else None, "problem": problem})
@@ -330,9 +331,15 @@ def write_views(run: Run, job_id: str | None, folder: Path, *, as_json: bool) ->
     output.table(("view", "file"), [(row["view"], row["file"] or row["problem"]) for row in rows])
 
 
-def _write(view: Shown, folder: Path) -> Path:
+def _write(view: Shown, folder: Path, written: set[Path]) -> Path:
+    """Write the file of a view, under a number where another view's has its name, and add it to those that are written."""
     ending, content = _file(view)
-    path = folder / f"{view.name.replace(chr(47), chr(45))}{ending}"
+    name = view.name.replace("/", "-")
+    path, number = folder / f"{name}{ending}", 1
+    while path in written:
+        number += 1
+        path = folder / f"{name}-{number}{ending}"
+    written.add(path)
     spare_runs(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
