@@ -180,6 +180,24 @@ def test_what_is_kept_is_removed_unless_a_sandbox_has_it(
     assert ours.kept() == []
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "", "[" * 100_000, '{"name": 3}', '{"bytes": "x"}', "\\xff"])
+def test_an_image_of_which_nothing_can_be_read_is_told_beside_the_others(
+    tools: Callable[[], list[str]], tmp_path: Path, layout: Path, text: str
+) -> None:
+    ours = store(tmp_path, layout)
+    key = ours.image("base").root.parent.name
+    other = tmp_path / "store/roots/other"
+    other.mkdir()
+    (other / "image.json").write_text('{"name": "other", "bytes": 3}')
+    os.utime(other, (1, 1))
+    (tmp_path / "store/roots" / key / "image.json").write_text(text)
+    assert ours.kept() == [Kept("other", "other", 3), Kept(key, "", 0, damaged=True)]
+    with pytest.raises(MappedError, match=f"is damaged; remove it: trace-bench images remove {key}$"):
+        ours.image("base")
+    assert ours.remove(key)
+    assert ours.image("base").root.parent.name == key
+
+
 def test_the_folder_of_one_that_was_killed_goes_and_of_one_that_works_stays(
     tools: Callable[[], list[str]], tmp_path: Path, layout: Path
 ) -> None:

@@ -67,6 +67,10 @@ def prepare(*, config: ConfigFile, root: Root = None, override: Overrides = None
 def list_all(*, as_json: AsJson = False) -> None:
     """List the images that are unpacked here."""
     found = _store().kept()
+    for image in found:
+        if image.damaged:
+            hint = output.command("images", "remove", image.key)
+            output.note(f"The `image.json` of `{image.key}` is damaged; remove it:  {hint}")
     if as_json:
         rows = [{"key": image.key, "name": image.name, "bytes": image.bytes} for image in found]
         output.document("images", images=rows)

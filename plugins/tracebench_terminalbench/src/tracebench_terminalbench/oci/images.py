@@ -52,6 +52,8 @@ class Kept(NamedTuple):
     """The image's, the folder of a Dockerfile, or nothing where an earlier version kept it."""
     bytes: int
     """Of its files; 0 where nobody counted."""
+    damaged: bool = False
+    """What is told of it beside its files cannot be read: it is to be removed, and is prepared again where it is needed."""
 
 
 class Store:
@@ -115,9 +117,11 @@ class Store:
         """Return everything that is unpacked here, the newest last."""
         found = []
         for place in sorted((self._folder / "roots").glob("*"), key=lambda path: path.stat().st_mtime):
-            told = place / _TOLD
-            words: dict[str, Any] = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else {"name": _AGENT}
-            found.append(Kept(place.name, words.get("name", ""), words.get("bytes", 0)))
+            words = _told(place) if (place / _TOLD).exists() else {"name": _AGENT}
+            told: dict[str, Any] = words or {}
+            name, size = told.get("name", ""), told.get("bytes", 0)
+            damaged = words is None or not (isinstance(name, str) and isinstance(size, int))
+            found.append(Kept(place.name, "", 0, damaged=True) if damaged else Kept(place.name, name, size))
         return found
 
     def remove(self, key: str) -> bool:
@@ -150,7 +154,11 @@ class Store:
         with self._turn(f"lock-{key}"):
             if not place.exists():
                 self._unpack(place, name, make)
-        told = json.loads((place / _TOLD).read_text(encoding="utf-8"))
+        told = _told(place) or {}
+        if not (isinstance(told.get("config"), dict) and isinstance(told.get("notes"), str)):
+            raise MappedError(
+                f"`{place / _TOLD}` of the image `{name}` is damaged; remove it: trace-bench images remove {key}"
+            )
         return Image(place / "rootfs", told["config"], told["notes"])
 
     def _unpack(self, place: Path, name: str, make: Callable[[Path], Path]) -> None:
@@ -259,6 +267,15 @@ class Store:
             _remove(work)
             if held is not None:
                 os.close(held)
+
+
+def _told(place: Path) -> dict[str, Any] | None:
+    """Return what is told of an image beside its files; None where that is damaged."""
+    try:
+        told = json.loads((place / _TOLD).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def _named(context: Path) -> dict[str, str]:
