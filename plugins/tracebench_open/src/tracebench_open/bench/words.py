@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from tracebench_core.errors import TraceBenchError
 from tracebench_open.bench.plan import FIELD_MODEL, LADDER_MODEL, PRICE, REFERENCE, SIZES, tasks_of, who
 from tracebench_open.registration import Registration
 from tracebench_open.rungs import ladder
@@ -112,7 +113,10 @@ def head_words(size: str, registration: Registration, tasks: Sequence[dict[str, 
 
 
 def _rungs(id_: str, options: dict[str, Any]) -> str:
-    made = ladder(id_, json.dumps(options))
+    try:
+        made = ladder(id_, json.dumps(options))
+    except (ValueError, TraceBenchError):  # its plugin was removed or is another one since the promise
+        return f"the rungs of `{id_}` cannot be told where this page was made"
     return f"`{id_}` has {len(made.rungs)} rungs and starts at the {_ORDINAL[made.start]}"
 
 
