@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from tracebench_core.errors import TraceBenchError
 from tracebench_engine import api
 from tracebench_engine.config import parse_config
-from tracebench_example.command import app
+from tracebench_example.command import app, clear
 from tracebench_runs.check.fsck import check_run
 
 
@@ -94,3 +95,30 @@ def test_only_what_bears_its_mark_is_removed(tmp_path: Path) -> None:
     assert (mine / "results.json").is_file()
     assert (kept / "artifacts/result_cache.json").is_file()
     assert [path.name for path in (tmp_path / "here/p-core-1").iterdir()] == ["job"]
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_what_is_half_cleared_is_no_result_and_is_cleared_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    kept = tmp_path / "p-core-1/job"
+    (kept / "artifacts/more").mkdir(parents=True)
+    (kept / "work").mkdir()
+    for file in ("results.json", "events.jsonl", "artifacts/result_cache.json", "artifacts/best", "work/file"):
+        (kept / file).touch()
+    removed, left = os.unlink, [at]
+
+    def cut_short(*given: Any, **named: Any) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        removed(*given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", cut_short)
+        with pytest.raises(KeyboardInterrupt):
+            clear(tmp_path)
+    assert (kept / "artifacts/result_cache.json").is_file()
+    assert (kept / "results.json").exists() == (not at)
+    clear(tmp_path)
+    assert not kept.exists()

@@ -33,7 +33,7 @@ def clear(folder: Folder) -> None:
         if one.is_symlink() or one.parent.is_symlink():
             continue  # what it leads to lies elsewhere
         with suppress(FileNotFoundError):  # another command was quicker
-            shutil.rmtree(one)
+            _remove(one)
             count += 1
     output.note(f"{count} kept results removed.")
 
@@ -47,6 +47,20 @@ def _kept(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         raise UsageError(f"There is no folder `{folder}`.", hint="ls")
     yield from sorted(mark.parents[1] for mark in folder.glob(f"*-core-*/*/artifacts/{ORIGIN}"))
+
+
+def _remove(one: Path) -> None:
+    """Remove what makes it a result first and its mark last: cut short it is used by no run, and found by the next `clear`."""
+    (one / "results.json").unlink(missing_ok=True)
+    mark = one / "artifacts" / ORIGIN
+    for path in [*one.iterdir(), *mark.parent.iterdir()]:
+        if path in {mark, mark.parent}:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    shutil.rmtree(one)
 
 
 def _size(folder: Path) -> int:
