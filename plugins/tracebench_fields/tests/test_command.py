@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import resource
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ def test_a_file_in_the_place_of_the_folder_of_secrets_is_told(tmp_path: Path) ->
     (tmp_path / "s").touch()
     with pytest.raises(UsageError, match=r"s` is no folder and cannot become one: File exists\."):
         commit("spring-2027.1", to=tmp_path / "s")
+
+
+def test_a_full_disk_leaves_no_part_of_a_secret_and_another_can_be_drawn(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            commit("spring-2027.1", to=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [*tmp_path.iterdir()] == []
+    commit("spring-2027.1", to=tmp_path)
+    assert (tmp_path / "spring-2027.1.secret").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

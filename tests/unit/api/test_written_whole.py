@@ -155,3 +155,9 @@ def test_of_a_package_that_was_cut_short_nothing_is_left(
     with pytest.raises((KeyboardInterrupt, UsageError)):
         init.write_package(init.PackageKind.SUITE, "mine", tmp_path)
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.usefixtures("_drafts")
+def test_what_is_private_is_its_owners_alone(tmp_path: Path) -> None:
+    put_new(tmp_path / "secret", b"content", private=True)
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
+from tracebench_engine.api.console.writing import put_new
 from tracebench_fields.drawing import Drawing, draw
 from tracebench_fields.families import FAMILIES
 from tracebench_fields.field import Size
@@ -44,13 +44,11 @@ def commit(
     path = to / f"{release}.secret"
     secret = new_secret()
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        put_new(path, f"{secret}\n".encode("ascii"), private=True)
     except FileExistsError as err:
         raise UsageError(
             f"`{path}` is there already; a secret is never drawn twice.", hint=shlex.join(["ls", "-l", str(path)])
         ) from err
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(f"{secret}\n")
     output.line(json.dumps({release: {"commitment": commitment_of(secret), "secret": None}}))
     output.note(f"Kept in {path}. Enter the line into releases.json, and publish it.")
 

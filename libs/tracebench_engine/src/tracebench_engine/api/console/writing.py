@@ -51,8 +51,8 @@ def put(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def put_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet.
+def put_new(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file that is not there yet; with `private` its owner alone reads it.
 
     Raises:
         FileExistsError: when something is there, be it a link that leads nowhere.
@@ -61,12 +61,12 @@ def put_new(path: Path, content: bytes) -> None:
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
-        with _draft(path.parent, content) as draft:
+        with _draft(path.parent, content, private=private) as draft:
             _link(draft, path)
     except OSError as err:
         if err.errno not in _UNLINKED:
             raise
-        with path.open("xb") as file:
+        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _mode(private=private)), "wb") as file:
             try:
                 file.write(content)
                 file.flush()
@@ -76,16 +76,16 @@ def put_new(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _draft(folder: Path, content: bytes, like: os.stat_result | None = None) -> Iterator[str]:
+def _draft(folder: Path, content: bytes, like: os.stat_result | None = None, *, private: bool = False) -> Iterator[str]:
     """Yield a path of a file with the content, which is gone with this process: it has no name, where the file system can do that."""
     named = None
     try:
-        fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+        fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY, _mode(private=private))
     except OSError as err:
         if err.errno not in _NAMED or not folder.is_dir():
             raise
         named = folder / f".{secrets.token_hex(6)}.part"
-        fd = os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        fd = os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _mode(private=private))
     try:
         with os.fdopen(fd, "wb", closefd=False) as file:
             file.write(content)
@@ -106,3 +106,7 @@ def _link(draft: str, path: Path) -> None:
         os.link(draft, path.name, dst_dir_fd=folder, follow_symlinks=True)  # with a folder's number alone it follows
     finally:
         os.close(folder)
+
+
+def _mode(*, private: bool) -> int:
+    return 0o600 if private else 0o666
