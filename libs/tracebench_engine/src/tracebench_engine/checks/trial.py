@@ -24,9 +24,9 @@ from tracebench_engine.measure.wire import Wire
 
 Level = Literal["OK", "SKIP", "WARN", "FAIL", "EXPECTED"]
 TRIAL_SECONDS = 120.0
+"""How long one task may take, unless told otherwise."""
 LONGEST_WAIT = 3600.0
 """Seconds after which it looks again: the system cannot be asked to wait for long."""
-"""How long one task may take, unless told otherwise."""
 
 
 class Check(NamedTuple):
