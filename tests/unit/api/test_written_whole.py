@@ -6,6 +6,7 @@ import os
 import resource
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,15 @@ from tracebench_engine.cli.parts import init
 WRITERS = pytest.mark.parametrize("write", [put, put_new])
 
 
-@pytest.fixture
+@contextmanager
 def full() -> Iterator[None]:
-    """No file of this process grows over ten bytes, as on a full disk."""
+    """No file of this process grows over ten bytes, as on a full disk: nor does what the tests print, so it is for a moment."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])
@@ -37,18 +40,18 @@ def _drafts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @WRITERS
-@pytest.mark.usefixtures("_drafts", "full")
+@pytest.mark.usefixtures("_drafts")
 def test_of_what_the_disk_cannot_hold_no_part_is_left(tmp_path: Path, write: Callable[[Path, bytes], None]) -> None:
-    with pytest.raises(OSError, match="File too large"):
+    with full(), pytest.raises(OSError, match="File too large"):
         write(tmp_path / "report.html", b"x" * 100)
     assert [*tmp_path.iterdir()] == []
 
 
-@pytest.mark.usefixtures("_drafts", "full")
+@pytest.mark.usefixtures("_drafts")
 def test_what_was_there_stays_where_the_disk_is_full(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(b"earlier")
-    with pytest.raises(OSError, match="File too large"):
+    with full(), pytest.raises(OSError, match="File too large"):
         put(path, b"x" * 100)
     assert path.read_bytes() == b"earlier"
     assert [*tmp_path.iterdir()] == [path]
