@@ -15,12 +15,14 @@ Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
 
 SUITE = """
+from threading import Barrier
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.hookspecs import hookimpl
 from tracebench_core.specs import Example, Feedback, Parameter, SuiteSpec, TaskSpec
 
 class Length:
     objective = "be long"
+    meeting = Barrier(2)
     splits = {"train": (Example(id="a"), Example(id="b")), "test": (Example(id="t"),)}
     def __init__(self, more=0):
         self.more = more
@@ -28,6 +30,8 @@ class Length:
     def run(self, values, example, context):
         if "bad" in values["text"]:
             raise EvaluationFailed(Feedback(score=0.0, status="invalid", text="that is bad"))
+        if "meet" in values["text"]:
+            self.meeting.wait(20)
         return len(values["text"].strip()) * values["n"] + self.more + (100 if example.id == "t" else 0)
     def guide(self, example, output, context):
         return Feedback(score=output, text=f"words on {example.id}", metrics={"length": output})
@@ -65,6 +69,13 @@ def test_without_files_the_initial_values_are_scored_and_options_reach_the_task(
     data = json.loads(cli("evaluate", "mine:length", "--eval-kwargs", '{"more": 5}', "--json", env=mine).stdout)
 
     assert [(entry["file"], entry["score"]) for entry in data["files"]] == [("(initial)", 7)]
+
+
+def test_examples_are_under_way_at_a_time_without_a_run(cli: Cli, mine: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "meet.txt").write_text("meet")
+    done = cli("evaluate", "mine:length", str(tmp_path / "meet.txt"), "--in-flight", "2", "--json", env=mine)
+
+    assert [entry["score"] for entry in json.loads(done.stdout)["files"]] == [4], done.stdout
 
 
 def test_a_metric_to_compare_by_is_refused_where_nothing_is_compared(cli: Cli, mine: Mapping[str, str]) -> None:
@@ -111,6 +122,14 @@ def test_a_missing_file_and_an_empty_split_are_one_sentence(cli: Cli, mine: Mapp
     assert (missing.returncode, empty.returncode) == (2, 2)
     assert "cannot be read" in missing.stderr
     assert "no examples to evaluate on in `validation`" in empty.stderr
+
+
+def test_a_run_on_an_empty_split_is_told_and_names_no_row(cli: Cli, mine: Mapping[str, str]) -> None:
+    done = cli("evaluate", "mine:length", "--split", "validation", "--limit", "1", env=mine)
+
+    assert done.returncode == 1
+    assert "no examples to evaluate on in `validation`, but in `test` and `train`" in done.stderr
+    assert "--evaluation" not in done.stderr
 
 
 TEN_WAYS = {

@@ -183,6 +183,11 @@ def test_given_candidates_are_measured_on_the_last_split_that_has_examples(
     assert ([example.id for example in examples], chosen) == (ids, ids[0].rstrip("012"))
 
 
+def test_given_candidates_are_not_measured_on_a_split_without_examples() -> None:
+    with pytest.raises(UsageError, match="no examples to evaluate on in `validation`, but in `test` and `train`"):
+        Given("validation", None, 0.5).examples({"train": EXAMPLES["train"]}, EXAMPLES["test"])
+
+
 @pytest.mark.parametrize(
     ("lost", "of", "most", "error", "words"),
     [

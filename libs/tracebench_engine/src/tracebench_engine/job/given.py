@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracebench_core.contracts import NotMeasured
-from tracebench_core.errors import NothingMeasured
+from tracebench_core.errors import NothingMeasured, UsageError
 from tracebench_core.plugins import PluginHost
 from tracebench_core.specs import Example, ExampleResult, JobSpec, Split, TrainerSpec
 
@@ -26,7 +26,11 @@ class Given:
     def examples(
         self, splits: Mapping[Split, Sequence[Example]], test: Sequence[Example]
     ) -> tuple[Split, Sequence[Example]]:
-        """Return the split and its first examples; where none is named, the last that has any."""
+        """Return the split and its first examples; where none is named, the last that has any.
+
+        Raises:
+            UsageError: when the split that is named has none.
+        """
         held: dict[Split, Sequence[Example]] = {
             "test": test,
             "validation": splits.get("validation", ()),
@@ -34,6 +38,10 @@ class Given:
         }
         present = [name for name, examples in held.items() if examples]
         chosen = present[0] if self.split is None else self.split
+        if chosen not in present:
+            raise UsageError(
+                f"there are no examples to evaluate on in `{chosen}`, but in {' and '.join(f'`{name}`' for name in present)}"
+            )
         return chosen, tuple(held[chosen][: self.limit])
 
     def watched(self, results: Iterable[ExampleResult]) -> Iterator[ExampleResult]:

@@ -72,8 +72,11 @@ def evaluate(
         int, typer.Option(min=1, max=100_000, metavar="N", help="Ask everything N times, each by a seed of its own.")
     ] = 1,
     in_flight: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Calls of a model at a time; without one, examples.")
-    ] = 8,
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Calls of a model at a time; without one, examples.  [default: 1; of a run: 8]"
+        ),
+    ] = None,
     max_usd: MaxUsd = None,
     run_id: Annotated[
         str | None, typer.Option(metavar="ID", help="Name of the run; one that exists and is unfinished is continued.")
@@ -101,7 +104,7 @@ def evaluate(
                 split=split.value if split is not None else None,
                 limit=limit,
                 seeds=tuple(range(seed, seed + seeds)),
-                in_flight=in_flight,
+                in_flight=in_flight or 8,
                 metric=metric,
                 root=root,
             ),
@@ -131,6 +134,7 @@ def evaluate(
         files or (),
         split=split.value if split else "train",
         seed=seed,
+        in_flight=in_flight or 1,
         options=options,
         root=root,
         as_json=as_json,
@@ -143,6 +147,7 @@ def _evaluate_now(
     *,
     split: Split,
     seed: int,
+    in_flight: int,
     options: Mapping[str, Any],
     root: Path | None,
     as_json: bool,
@@ -152,10 +157,11 @@ def _evaluate_now(
     from tracebench_engine.api.evaluating import open_workbench
 
     scored: dict[str, list[ExampleResult]] = {}
-    with open_workbench(api.open_host(root=root), task, eval_kwargs=options, seed=seed) as bench:
+    host = api.open_host(root=root)
+    with open_workbench(host, task, eval_kwargs=options, seed=seed, workers=in_flight) as bench:
         if not bench.count(split):
             raise UsageError(
-                f"`{task}` has no examples to evaluate on in `{split}`.", hint=output.command("evaluate", task)
+                f"`{task}` has no examples to evaluate on in `{split}`.", hint=output.command("evaluate", task, *files)
             )
         entrants, refused = read_all(files, bench.parameters, task)
         for number, (name, values) in enumerate((entrants if files else {INITIAL: {}}).items(), start=1):

@@ -69,7 +69,7 @@ def print_evaluated(run: Run, *, metric: str, columns: Sequence[str] | None = No
             output.prose(f"`{candidate.log.label}` is not complete: {candidate.missing}.")
     for remark in found.remarks if found is not None else ():
         output.prose(remark)
-    job = candidates[0].jobs[0] if candidates else None
+    job = next((candidate.jobs[0] for candidate in candidates if candidate.log.rows), None)
     if job is not None:
         output.note(f"One row:  {output.command('show', run.layout.job(job).path, '--evaluation', 1)}")
 
