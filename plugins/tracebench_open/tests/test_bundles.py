@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -203,6 +206,35 @@ def test_a_receipt_is_the_same_bytes_each_time_and_names_no_machine(
             "`jobs/x` of `part` names a folder or the name of this machine, which a receipt must not."
         )
     assert not (tmp_path / "part.zip").exists()
+
+
+@contextmanager
+def full() -> Iterator[None]:
+    """No file of this process grows over ten bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_of_what_the_disk_cannot_hold_nothing_is_left_and_what_was_there_stays(tmp_path: Path) -> None:
+    run_dir, folder = tmp_path / "run", tmp_path / "to"
+    run_dir.mkdir()
+    folder.mkdir()
+    (run_dir / "manifest.json").write_text("{}")
+    parts = [{"name": "a", "config": {"seeds": [1]}}]
+    receipt, (config,) = folder / "a.zip", plan.write_configs(parts, folder)
+    gather._write_zip(receipt, {"a": b"1"})
+    before = {path: path.read_bytes() for path in (receipt, config)}
+    with full(), pytest.raises(OSError, match="File too large"):
+        gather._write_zip(receipt, {"a": b"2"})
+    with full(), pytest.raises(OSError, match="File too large"):
+        plan.write_configs(parts, folder)
+    with full(), pytest.raises(UsageError, match="cannot be written: File too large"):
+        submission._packed(folder / "b.zip", run_dir, "{}")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_checkout_tells_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

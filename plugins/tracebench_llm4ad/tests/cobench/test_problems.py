@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -64,6 +65,19 @@ def problem_of(name: str) -> type[Problem]:
 
 def build(name: str, **options: Any) -> CodeTask:
     return problem_of(name).build(**options)
+
+
+def test_data_that_the_disk_cannot_hold_leave_those_that_were_there(data: Path) -> None:
+    held = {path: path.read_bytes() for path in data.rglob("*.txt")}
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write_folder(data)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert held
+    assert {path: path.read_bytes() for path in data.rglob("*.txt")} == held
 
 
 def first_case(name: str) -> tuple[Problem, Case]:

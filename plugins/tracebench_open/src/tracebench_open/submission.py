@@ -7,14 +7,15 @@ import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import TraceBenchError, UsageError, quoted
 from tracebench_core.specs import TaskSpec
 from tracebench_engine import api
+from tracebench_engine.api.console.writing import put_new
 from tracebench_engine.api.records import Run, findings_told, load_run, verify_run
 from tracebench_open import laws
 from tracebench_open.checking import began
@@ -80,19 +81,17 @@ def _packed(to: Path, run_dir: Path, about: str) -> int:
     files = [
         p for p in sorted(run_dir.rglob("*")) if p.is_file() and not p.is_symlink() and not p.name.endswith(LEFT_OUT)
     ]
+    content = BytesIO()
     try:
-        with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
             file.writestr(ABOUT, about)
             for path in files:
                 if "llm/blobs" not in path.as_posix():
                     file.write(path, path.relative_to(run_dir).as_posix())
+        put_new(to, content.getvalue())
     except FileExistsError as err:
         raise UsageError(f"`{to}` is there already.", hint="--to ANOTHER-FILE") from err
-    except BaseException as err:
-        with suppress(OSError):
-            to.unlink()  # a part is no bundle
-        if not isinstance(err, OSError):
-            raise
+    except OSError as err:
         raise UsageError(f"`{to}` cannot be written: {err.strerror or err}.", hint="--to FILE") from err
     return len(files) + 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +24,9 @@ def write_folder(folder: Path, *, seed: int = GENERATOR_SEED) -> list[Path]:
         place.mkdir(parents=True, exist_ok=True)
         for name, text in problem.generated(seed).items():
             path = place / name
-            path.write_text(text, encoding="utf-8")
+            part = place / f".{name}.{os.getpid()}"  # an ending that no data have
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)  # whole or not at all: a part may be read as fewer cases
             written.append(path)
     return written
 

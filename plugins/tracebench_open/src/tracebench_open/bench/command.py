@@ -46,7 +46,7 @@ def promise(*, size: SizeName = "small", release: Release = None, keep: Keep) ->
     configs = write_configs(parts_of(size, release), keep)
     made = promised_by(configs)
     if not (keep / PROMISE).exists():
-        (keep / COMMIT).write_text(this_commit() + "\n", encoding="utf-8")  # first: the promise makes it whole
+        put(keep / COMMIT, f"{this_commit()}\n".encode())  # first: the promise makes it whole
     write(made, keep / PROMISE)
     output.line(made.head)
     output.note(f"{sum(len(s.seeds) for s in made.jobs)} jobs. Publish the head, then:")

@@ -8,11 +8,13 @@ import platform
 import subprocess
 import zipfile
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from tracebench_core.errors import UsageError
 from tracebench_engine.api.console import output
+from tracebench_engine.api.console.writing import put
 from tracebench_engine.api.records import Run, load_run, verify_run
 from tracebench_fields.releases import commitment_of, secret_of
 from tracebench_open.bench.alone import one_file
@@ -83,9 +85,9 @@ def gather(
         "seconds": round(seconds, 1),
         "words": {"head": head_words(size, registration, tasks), "tail": TAIL},
     }
-    (to / "bench.json").write_text(json.dumps(bench, indent=1) + "\n", encoding="utf-8")
-    (to / "registration.json").write_text(registration.model_dump_json() + "\n", encoding="utf-8")
-    (to / SHIPPED).write_text(one_file(), encoding="utf-8")
+    put(to / "bench.json", f"{json.dumps(bench, indent=1)}\n".encode())
+    put(to / "registration.json", f"{registration.model_dump_json()}\n".encode())
+    put(to / SHIPPED, one_file().encode())
     return page_of(to)
 
 
@@ -99,7 +101,7 @@ def page_of(folder: Path) -> str:
     if wrong:
         raise UsageError(f"These receipts are not whole: {wrong[0]}")
     found = {name: figures(receipt, bench["reference"]) for name, receipt in receipts.items()}
-    (folder / WHAT_IF).write_text(what_if(bench, receipts), encoding="utf-8")
+    put(folder / WHAT_IF, what_if(bench, receipts).encode())
     return shown.page(bench, found, root_of(folder, bench))
 
 
@@ -141,11 +143,13 @@ def _write_zip(path: Path, members: dict[str, bytes]) -> None:
             raise UsageError(
                 f"`{name}` of `{path.stem}` names a folder or the name of this machine, which a receipt must not."
             )
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         for name in sorted(members):
             entry = zipfile.ZipInfo(name, EPOCH)
             entry.external_attr = 0o644 << 16
             file.writestr(entry, members[name], zipfile.ZIP_DEFLATED, 9)
+    put(path, content.getvalue())
 
 
 def _wall(run: Run) -> float:

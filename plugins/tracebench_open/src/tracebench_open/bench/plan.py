@@ -10,6 +10,7 @@ from typing import Any
 
 from tracebench_core.errors import UsageError, quoted
 from tracebench_engine import api
+from tracebench_engine.api.console.writing import put
 from tracebench_engine.api.installed.catalogue import describe_catalogue, unavailable
 from tracebench_fields.releases import known
 
@@ -178,7 +179,7 @@ def write_configs(parts: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
         path, text = folder / f"{part['name']}.json", json.dumps(part["config"], indent=1) + "\n"
         if path.exists() and path.read_text(encoding="utf-8") != text:
             raise UsageError(f"`{path}` is of another size, release or version.", hint="--keep ANOTHER-FOLDER")
-        path.write_text(text, encoding="utf-8")
+        put(path, text.encode())
         paths.append(path)
     return paths
 

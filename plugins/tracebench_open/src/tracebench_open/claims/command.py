@@ -11,6 +11,7 @@ from tracebench_core.errors import UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.options import AsJson
+from tracebench_engine.api.console.writing import put
 from tracebench_open.claims import page as shown
 from tracebench_open.claims import register as registers
 
@@ -83,5 +84,5 @@ def page(
     from tracebench_open.claims import results  # noqa: PLC0415 - the other commands need less
 
     found = registers.read(register)
-    to.write_text(shown.page(found, results.read(figures, found)), encoding="utf-8")
+    put(to, shown.page(found, results.read(figures, found)).encode())
     output.line(str(to))

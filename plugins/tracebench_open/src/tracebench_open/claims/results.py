@@ -13,6 +13,7 @@ from typing import Any
 
 from tracebench_core.errors import TraceBenchError, UsageError, quoted
 from tracebench_engine.api import load_ref
+from tracebench_engine.api.console.writing import put
 from tracebench_open.claims.cage import Cage
 from tracebench_open.claims.law import Found
 from tracebench_open.claims.register import Claim, Register
@@ -51,7 +52,7 @@ def repeat(
             found = {"absent": str(err)}
         kept["claims"][claim.id] = {"mark": mark, **found}
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        put(path, (json.dumps(kept, indent=1, ensure_ascii=False) + "\n").encode())
         told(claim, found)
     return sound
 
