@@ -54,6 +54,8 @@ def test_a_file_at_the_most_is_read_and_one_byte_more_is_none(monkeypatch: pytes
     [
         ({"a": float("nan")}, [(("a",), "is nan: numbers in a config are finite.")]),
         ({"a": [0.5, float("inf")]}, [(("a", 1), "is inf: numbers in a config are finite.")]),
+        ({"a": -(10**400)}, [(("a",), "is a whole number of over 308 digits: no float is as large.")]),
+        ({"a": 10**308}, []),
         ({"a": b"x"}, [(("a",), "is a bytes, which a config cannot hold.")]),
         ({1: 2}, [((), "has the key `1`: keys are text, write it in quotes.")]),
         ({"a": {"b": 2, 5: None}}, [(("a",), "has the key `5`: a decimal comma? Write `2.5`.")]),

@@ -169,7 +169,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         ("model: x\nllm: {model: y}", "FILE, line 1: `model` and `llm.model` say different things."),
         ("llm: {record: [1]}", "`llm.record` must be `true` or `false`, not a list."),
         ("fail_fast: [true]", "`fail_fast` must be `true` or `false`, not a list."),
-        (f"budget: {'9' * 400}", "`budget` must be a mapping, not"),
+        (f"budget: {'9' * 400}", "`budget` is a whole number of over 308 digits"),
     ],
 )
 def test_the_field_is_named(tmp_path: Path, text: str, expected: str) -> None:

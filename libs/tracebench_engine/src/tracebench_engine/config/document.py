@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -278,6 +279,8 @@ def unfit_for_json(data: Any) -> Iterator[Problem]:
             waiting.extend(((*loc, i), child) for i, child in enumerate(item))
         elif isinstance(item, float) and not math.isfinite(item):
             yield Problem(loc, f"is {item}: numbers in a config are finite.")
+        elif isinstance(item, int) and abs(item) > sys.float_info.max:
+            yield Problem(loc, "is a whole number of over 308 digits: no float is as large.")
         elif not (item is None or isinstance(item, str | int | float | bool)):
             yield Problem(loc, f"is a {type(item).__name__}, which a config cannot hold.")
 
