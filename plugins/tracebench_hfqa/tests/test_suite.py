@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.processes import measured
 from tests.whole import HEAVY
 
-from tracebench_core.contracts import NotMeasured
 from tracebench_engine.api import evaluate_task, load_config, run
 from tracebench_testing.answering import FakeModel
 from tracebench_testing.fake_openai import FakeOpenAI
@@ -97,16 +97,9 @@ def test_a_job_records_the_hash_of_its_rows_and_says_that_they_are_samples(tmp_p
 
 
 def judged(reply: str, case: Any, sandbox: Any, *, seconds: float) -> Any:
-    """What becomes of a program; it is tried again, as the engine does, where the machine was too busy to give it its processor time."""
     from tracebench_hfqa.running import run_tests
 
-    for attempt in range(8):
-        try:
-            return run_tests(reply, case, SimpleNamespace(sandbox=sandbox), seconds=seconds)  # type: ignore[arg-type]
-        except NotMeasured:
-            if attempt == 7:
-                raise
-    return None
+    return measured(lambda: run_tests(reply, case, SimpleNamespace(sandbox=sandbox), seconds=seconds))  # type: ignore[arg-type]
 
 
 def test_code_that_cheats_fails_and_code_that_works_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

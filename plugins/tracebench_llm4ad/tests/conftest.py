@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import measured
 
 from tracebench_core.contracts import EvaluationFailed, Sandbox
 from tracebench_core.specs import Example, Feedback
@@ -48,7 +49,7 @@ def evaluate(sandbox: Sandbox, tmp_path: Path) -> Callable[..., Feedback]:
         case = example or task.splits["train"][0]
         values = {PARAMETER: program or task.parameters[0].initial}
         try:
-            return task.guide(case, task.run(values, case, job), job)
+            return measured(lambda: task.guide(case, task.run(values, case, job), job))
         except EvaluationFailed as failure:
             return failure.feedback
 

@@ -67,7 +67,7 @@ def test_a_crash_stands_for_its_input_and_those_after_it(sandbox: LocalSandbox) 
 
 def test_a_timeout_keeps_the_answers_before_it(sandbox: LocalSandbox) -> None:
     code = "def f(x):\n    print('at', x, flush=True)\n    while x == 2: pass\n    return x"
-    outcomes = sandbox.call_many(code, "f", [(1,), (2,), (3,)], limits=Limits(seconds=0.4))
+    outcomes = sandbox.call_many(code, "f", [(1,), (2,), (3,)], limits=Limits(seconds=0.4, patience=100))
     assert [o.status for o in outcomes] == ["ok", "timeout", "timeout"]
     assert outcomes[1].stdout.endswith("at 2\n")
 
@@ -133,7 +133,7 @@ def test_a_session_remembers_and_survives_errors(sandbox: LocalSandbox) -> None:
 
 
 def test_a_session_repeats_its_fatal_outcome(sandbox: LocalSandbox) -> None:
-    with sandbox.session("def f(x):\n    while x: pass", "f", limits=Limits(seconds=0.4)) as session:
+    with sandbox.session("def f(x):\n    while x: pass", "f", limits=Limits(seconds=0.4, patience=100)) as session:
         assert session.call(0).status == "ok"
         late = session.call(1)
         assert late.status == "timeout"
