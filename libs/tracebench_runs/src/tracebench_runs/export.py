@@ -9,7 +9,6 @@ import math
 import os
 import re
 import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,7 @@ from tracebench_runs.reading.fields import Column, Kind, printable
 from tracebench_runs.reading.reader import Run
 from tracebench_runs.reading.tabular import SPECS, TABLES, Row, TableName
 from tracebench_runs.results.rows import GroupKey, TaskKey, group_of
+from tracebench_runs.storage.drafts import draft_beside
 
 LAYOUT_VERSION = "0.3.18"
 """Of the format's description that IOHexperimenter 0.3.18 writes."""
@@ -155,8 +155,7 @@ def export_run(run: Run, target: Path, *, format_: Format) -> list[Path]:
 def _whole(target: Path) -> Iterator[Path]:
     """Yield a path beside `target` that takes its name at the end; what an error leaves there is removed."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
-        partial = Path(folder, target.name)
+    with draft_beside(target) as partial:
         yield partial
         try:
             if partial.is_dir():

@@ -6,7 +6,6 @@ import enum
 import os
 import re
 import shlex
-import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -18,7 +17,7 @@ import typer
 
 from tracebench_core.errors import UsageError, quoted, typed
 from tracebench_engine.api.console import output
-from tracebench_engine.api.console.writing import put_new
+from tracebench_engine.api.console.writing import draft_beside, put_new
 
 NAME = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 SUFFIX = ".tmpl"
@@ -147,8 +146,7 @@ def write_package(kind: PackageKind, name: str, into: Path) -> Path:
         raise taken
     try:
         into.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=into) as beside:
-            whole = Path(beside, folder.name)
+        with draft_beside(folder) as whole:
             for part in ("common", kind.value):
                 for path, text in _files(_templates() / part):
                     _write(whole / _fill(path, words), _fill(text, words))
