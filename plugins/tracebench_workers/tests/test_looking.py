@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.llm.scripted import Scripted
 
+from tracebench_core.errors import UsageError
 from tracebench_core.specs import ExecutorSetting
 from tracebench_engine.api import Diagnosis
 from tracebench_workers import looking
@@ -23,7 +24,7 @@ from tracebench_workers.fitting import needs_of
 from tracebench_workers.hub import Hub
 from tracebench_workers.line import ANOTHER
 from tracebench_workers.looking import ANEW, HOW, look
-from tracebench_workers.options import Options, refuse_unheard
+from tracebench_workers.options import Options, listening, refuse_unheard
 from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, serving
 
@@ -79,15 +80,57 @@ def test_a_machine_that_fits_is_told_what_it_would_share_and_where_its_jobs_woul
         assert ask(hub.ticket)[-1].value.endswith(", which leads to the run's gateway")
 
 
-def test_an_address_in_brackets_is_listened_at_and_found(made: Made) -> None:
+def has_both_families() -> bool:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError as err:
-        pytest.skip(f"this machine has no `::1`: {err}")
+    except OSError:
+        return False
+    return True
+
+
+BOTH = pytest.mark.skipif(not has_both_families(), reason="this machine has no `::1`")
+
+
+@BOTH
+def test_an_address_in_brackets_is_listened_at_and_found(made: Made) -> None:
     refuse_unheard(Options(listen="[::1]:0"))
     hub = made(listen="[::1]:0")
     assert (hub.ticket.host, ask(hub.ticket)[0].ok) == ("[::1]", True)
     assert made(listen="[::]:0").ticket.host == socket.gethostname()
+
+
+@BOTH
+def test_workers_find_a_run_at_each_of_its_addresses(made: Made) -> None:
+    hub = made(listen="*:0")
+    assert [ask(replace(hub.ticket, host=host))[0].ok for host in ("127.0.0.1", "[::1]")] == [True, True]
+
+
+@BOTH
+def test_a_port_that_is_taken_at_one_address_is_left_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        ports = iter([taken.getsockname()[1], 0])
+
+        class Socket(socket.socket):
+            def bind(self, address: Any) -> None:
+                super().bind((address[0], address[1] or next(ports), *address[2:]))
+
+        monkeypatch.setattr(socket, "socket", Socket)
+        listeners = listening(Options(listen="*:0"))
+    assert [listener.getsockname()[1] for listener in listeners] == [listeners[0].getsockname()[1]] * len(listeners)
+    assert next(ports, None) is None
+    for listener in listeners:
+        listener.close()
+
+
+def test_an_address_that_a_machine_lacks_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0)) for host in ("192.0.2.1", "127.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    (listener,) = listening(Options(listen="both:0"))
+    assert listener.getsockname()[0] == "127.0.0.1"
+    listener.close()
+    found.pop()
+    with pytest.raises(UsageError, match="Cannot assign requested address"):
+        listening(Options(listen="both:0"))
 
 
 def test_a_folder_that_both_see_is_shared_and_left_as_it_was(made: Made, tmp_path: Path) -> None:

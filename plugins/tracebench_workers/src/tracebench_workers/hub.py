@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tracebench_core.specs import JobOrder
 from tracebench_workers.frames import BEATS, HELLO_SECONDS, LONGEST_HELLO, Ear, Message, Post, Streams, pump, send
-from tracebench_workers.options import EVERYWHERE, Serving, bare, unheard
+from tracebench_workers.options import EVERYWHERE, Serving, listening
 from tracebench_workers.shared import Ground
 from tracebench_workers.ticket import Ticket, new_token, serving
 
@@ -101,28 +101,27 @@ class Hub:
         self._stations: dict[str, Station] = {}
         self._token = new_token()
         context, pinned = serving()
-        host, _, port = (options.listen or "127.0.0.1:0").rpartition(":")
+        listeners = listening(options)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._thread.start()
         self._acts: deque[Callable[[], None]] = deque()
         self._strangers = 0
-        try:
-            self._server = self._do(
+        bound = listeners[0].getsockname()[1]
+        self._servers: list[asyncio.Server] = [
+            self._do(
                 asyncio.start_server(
                     self._answer,
-                    None if host == "*" else bare(host),
-                    int(port),
+                    sock=listener,
                     ssl=context,
                     ssl_handshake_timeout=HELLO_SECONDS,
                     backlog=MOST_STRANGERS,
                 )
             )
-        except OSError as err:
-            self._stop()
-            raise unheard(options, err) from err
-        bound = self._server.sockets[0].getsockname()[1]
+            for listener in listeners
+        ]
         seen, _, seen_port = options.reach.rpartition(":")
+        host = options.listen.rpartition(":")[0] or "127.0.0.1"
         own = host if host not in EVERYWHERE else socket.gethostname()
         self.ticket = Ticket(seen or own, int(seen_port or bound), pinned, self._token)
 
@@ -163,7 +162,8 @@ class Hub:
         self._stop()
 
     async def _say_goodbye(self) -> None:
-        self._server.close()
+        for server in self._servers:
+            server.close()
         for station in self._stations.values():
             if (post := station.post) is not None:
                 post.send({"over": "the run is over"})

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,6 +19,10 @@ from tracebench_core.specs import Resources, RunConfig
 MOST_PORT = (1 << 16) - 1
 EVERYWHERE = frozenset({"0.0.0.0", "::", "[::]", "*"})  # noqa: S104 - compared
 """What listens at all addresses of a machine."""
+_NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+"""What a machine answers that has no such address, or no such kind of addresses."""
+_TRIES = 20
+"""Ports that are tried where any would do: one that is free at one address may be taken at another."""
 
 
 def bare(host: str) -> str:
@@ -100,26 +104,71 @@ def refuse_unheard(options: Serving) -> None:
     Raises:
         UsageError: with what would do instead.
     """
-    if not options.listen:
-        return
-    host, _, port = options.listen.rpartition(":")
+    if options.listen:
+        for listener in listening(options):
+            listener.close()
+
+
+def listening(options: Serving) -> list[socket.socket]:
+    """Return a listening socket for each address that is meant and is this machine's, all at the same port.
+
+    Raises:
+        UsageError: when none can be had, or the port is taken.
+    """
+    host, _, port = (options.listen or "127.0.0.1:0").rpartition(":")
     try:
-        found = socket.getaddrinfo(
-            None if host == "*" else bare(host), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        found = dict.fromkeys(
+            socket.getaddrinfo(
+                None if host == "*" else bare(host), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
         )
-        with ExitStack() as stack:
-            for family, kind, protocol, _, address in found:
-                listener = stack.enter_context(socket.socket(family, kind, protocol))
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                listener.bind(address)
-                listener.listen()
+        tries = 1 if int(port) else _TRIES
+        while True:
+            try:
+                return _at_one_port([(family, address) for family, _, _, _, address in found], int(port))
+            except OSError as err:
+                tries -= 1
+                if not tries or err.errno != errno.EADDRINUSE:
+                    raise
     except OSError as err:
-        raise unheard(options, err) from err
+        raise _unheard(options, err) from err
 
 
-def unheard(options: Serving, err: OSError) -> UsageError:
+def _at_one_port(addresses: Sequence[tuple[int, tuple[Any, ...]]], port: int) -> list[socket.socket]:
+    listeners: list[socket.socket] = []
+    absent: OSError | None = None
+    with ExitStack() as stack:
+        for family, (host, _, *scope) in addresses:
+            try:
+                listener = stack.enter_context(_listener(family, (host, port, *scope)))
+            except OSError as err:
+                if err.errno not in _NOT_HERE:
+                    raise
+                absent = err
+            else:
+                port = listener.getsockname()[1]
+                listeners.append(listener)
+        if absent is not None and not listeners:
+            raise absent
+        stack.pop_all()
+    return listeners
+
+
+def _listener(family: int, address: tuple[Any, ...]) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _unheard(options: Serving, err: OSError) -> UsageError:
     """Return in words why an address cannot be listened at, and what would do instead."""
     host, _, port = options.listen.rpartition(":")
     is_name = isinstance(err, socket.gaierror)
