@@ -14,7 +14,7 @@ from tracebench_analysis.comparison.document import comparison_data
 from tracebench_analysis.comparison.gates import is_met, parse_gate
 from tracebench_analysis.comparison.pooling import Finding
 from tracebench_analysis.comparison.sentences import next_step, remarks, verdict_sentence
-from tracebench_analysis.comparison.settling import settling
+from tracebench_analysis.comparison.settling import hints, settling
 from tracebench_core.errors import UsageError
 from tracebench_core.specs import Budget, JobStatus, RunConfig
 from tracebench_runs.meta.meta import write_config
@@ -384,6 +384,17 @@ def test_what_would_settle_a_comparison_is_typed_with_its_cost(tmp_path: Path) -
         f"trace-bench run --config {run.layout.config_snapshot} --extend-seeds -o seeds=0..{5 + told.seeds}"
     )
     assert settling(compare_runs([make_run(tmp_path / "clear", noisy(0.5))]), []) is None
+
+
+def test_a_recording_is_not_added_to(tmp_path: Path) -> None:
+    """It would no longer be what was recorded, and is unpacked over what was added."""
+    run = make_run(tmp_path / ".demos/0123/r", noisy(0.04), seeds=range(6), statuses={("A", "s:x", 0): "failed"})
+    write_config(run.layout, RunConfig(run_id="r", runs_dir=str(tmp_path / ".demos/0123"), max_workers=2))
+    found = compare_runs([run])
+    told = settling(found, [run])
+
+    assert told is not None
+    assert (told.command, "trace-bench" in str(told), hints(found, [run])) == ("", False, [])
 
 
 def test_what_rounding_leaves_of_nothing_is_nothing(tmp_path: Path) -> None:

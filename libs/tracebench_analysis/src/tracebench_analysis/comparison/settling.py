@@ -69,7 +69,7 @@ def settling(comparison: Comparison, runs: Sequence[Run]) -> Settling | None:
 def hints(comparison: Comparison, runs: Sequence[Run]) -> list[str]:
     """Return for each run the command that tries again what ended without a score; nothing where all ended with one."""
     lost = {o.run_id for o in unscored(comparison.outcomes.outcomes) if o.status != "ok"}
-    folders = [run.layout.path for run in runs if run.run_id in lost]
+    folders = [run.layout.path for run in runs if run.run_id in lost and not run.layout.is_recording]
     return [
         f"hint: {shlex.join(['trace-bench', 'resume', str(folder), '--failed'])}   (tries the failed jobs again, once the cause is mended)"
         for folder in folders
@@ -90,7 +90,7 @@ def _workers(runs: Sequence[Run]) -> int:
 
 def _command(runs: Sequence[Run], seeds: int) -> str:
     """Return what adds the next seeds to a run, from the folder where one is; empty where typing it would not."""
-    config = _config(runs[0]) if len(runs) == 1 else None
+    config = _config(runs[0]) if len(runs) == 1 and not runs[0].layout.is_recording else None
     if config is None or config.mode == "replay" or config.run_id != runs[0].layout.path.name:
         return ""
     folder, root = runs[0].layout.path, runs[0].manifest.get("root")

@@ -16,6 +16,8 @@ from tracebench_runs.storage.regular import open_regular
 
 _RUN_ID = re.compile(rb'\s*"run_id": ("(?:[^"\\]|\\.)*"),?\s*$')
 _LINES_TO_RUN_ID = 4
+RECORDINGS = ".demos"
+"""The folder beside the runs that holds unpacked recordings, each under its archive's hash: no run of the user's is touched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,11 @@ class RunLayout:
         except (OSError, ValueError):
             pass
         return self.path.name
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether it was unpacked from a recording, to be read alone: what changes it damages the recording."""
+        return self.path.absolute().parent.parent.name == RECORDINGS
 
     @property
     def meta(self) -> Path:

@@ -14,12 +14,11 @@ from tracebench_core.errors import RunDirError, TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import Catalog
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_runs.storage.layout import RECORDINGS as RECORDINGS
 
 GROUP = "tracebench.demos"
 """Entry points by which distributions offer recorded runs: the name, and a package that holds `<name>.zip` and `<name>.json`."""
 LAST = 100
-RECORDINGS = ".demos"
-"""The folder beside the runs that holds unpacked recordings, each under its archive's hash: no run of the user's is touched."""
 
 
 class Demo(NamedTuple):
