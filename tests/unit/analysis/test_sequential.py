@@ -6,9 +6,11 @@ import pytest
 
 pytest.importorskip("numpy", reason="numpy follows the boundaries")
 
+from tracebench_analysis.statistics import sequential
 from tracebench_analysis.statistics.contrasts import Contrast, contrast, contrast_task
 from tracebench_analysis.statistics.sequential import Decision, Looks, crossing, plan_looks
 from tracebench_analysis.statistics.sequential import decide as decide_contrast
+from tracebench_runs.results.student import quantile
 
 
 def decide(pairs: list[list[float]], looks: Looks, *, margin: float | None = None) -> Decision:
@@ -31,6 +33,30 @@ def test_the_level_agrees_with_pocock() -> None:
     """Jennison & Turnbull (2000), table 2.1: 5 equal looks at 5 % have the constant 2.413, 10 looks 2.555."""
     assert crossing(2.413, first=1, most=5) == pytest.approx(0.05, abs=1e-3)
     assert crossing(2.555, first=1, most=10) == pytest.approx(0.05, abs=1e-3)
+
+
+def test_a_coarser_grid_for_many_looks_gives_the_same_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    coarse = crossing(3.0, first=1, most=1200)
+    monkeypatch.setattr(sequential, "_FINE", 2000)
+    assert coarse != (fine := crossing(3.0, first=1, most=1200))
+    assert coarse == pytest.approx(fine, rel=2e-3)
+
+
+@pytest.mark.parametrize("margin", [None, 0.5])
+@pytest.mark.parametrize("mean", [0.1, 0.6, 0.3])
+def test_how_many_more_seeds_decide_is_the_first_number_that_does(mean: float, margin: float | None) -> None:
+    rng = random.Random(2)
+    pairs, looks = [[rng.gauss(mean, 1.0) for _ in range(6)] for _ in range(2)], Looks(3, 300, 0.01)
+    found = of_pairs(pairs)
+    assert found.error is not None
+
+    def decides(n: int) -> bool:
+        half = (
+            quantile(1 - looks.level / 2, df=max(1, round(found.freedom * (n - 1) / 5))) * found.error * (6 / n) ** 0.5
+        )
+        return abs(found.estimate) > half or (margin is not None and abs(found.estimate) + half <= margin)
+
+    assert decide(pairs, looks, margin=margin).more == next((n - 6 for n in range(7, 301) if decides(n)), None)
 
 
 def test_more_looks_ask_for_more_at_each() -> None:

