@@ -309,6 +309,7 @@ def test_texts_are_cut_in_their_middle_and_replies_at_their_beginning() -> None:
 def test_drop_s_tokens_and_lists() -> None:
     assert drop.normalise("The 5-yard run, 1,460 of an A") == "5.0 yard run 1460.0 of"
     assert drop.lists_of('["a", 1]')[0] == ["a", "1"]
+    assert drop.lists_of(r'["\ud800", {"a": "\udfff"}]')[0] == ["\N{REPLACEMENT CHARACTER}", "{'a': '\\udfff'}"]
     assert drop.lists_of("a, and b")[:2] == [["a, and b"], ["a", "b"]]
     assert drop.lists_of("a | b; c")[0] == ["a", "b", "c"]
     many = ";".join(["a"] * drop.MOST_SPANS)

@@ -148,6 +148,19 @@ def test_an_unmarked_answer_is_its_own_line_or_sentence(reply: str, last: str) -
     assert readings(reply)[-1] == last
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r'"a\ud800 b"', "a\N{REPLACEMENT CHARACTER} b"),
+        (r'["\udc00"]', '["\N{REPLACEMENT CHARACTER}"]'),
+        (r'"\ud83d\ude00"', "\N{GRINNING FACE}"),
+    ],
+)
+def test_half_a_character_that_json_spells_is_none_in_an_answer(written: str, read: str) -> None:
+    """It could be written nowhere, and a judge not be asked of it."""
+    assert [*places(f'{{"answer": {written}}}')] == [read]
+
+
 FEW_WORDS = " ".join(["a"] * FEW)
 
 
@@ -171,6 +184,10 @@ def test_a_line_of_its_own_has_few_words() -> None:
         ("A B C", ""), ("(A) or (B)\nso (B)", "B"), ("(A) or (B) so", ""), ("C - it grows there", "C"), ("C, it grows there", "C"),
         ("C it grows there", "C"), ("A tree grows there", ""), ("A (the oak)", "A"), ("instead of A take (D)", "D"),
         ("Answer: correct\nAnswer: C", "C"), ("D's text is red elm", "D"),
+        ("Between A and B, A", "A"), ("Of the oak and the elm, the elm.", "C"), ("Answer: out of (A), (B) or (C), option (B)", "B"),
+        ("Not oak but elm", "C"), ("It is not the oak, but rather the red elm.", "D"), ("Answer: not (A) but (B)", "B"),
+        ("Between A and B, neither", ""), ("Between A and B, A or C", ""), ("Among A and B, A\nNot A but B", ""),
+        ("Not oak but not elm", ""), ("Not oak but elm or pine", ""), ("Not only oak but elm", ""), ("Not oak", ""), ("Of A, B", ""),
     ],
 )  # fmt: skip
 def test_which_option_is_chosen(reply: str, label: str) -> None:

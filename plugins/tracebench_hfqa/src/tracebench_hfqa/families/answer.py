@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracebench_hfqa.families.decoration import bare, boxed
+from tracebench_hfqa.families.text import whole_characters
 
 KEYS = frozenset({"answer", "final_answer", "correct_answer", "response", "result", "choice", "option", "label"})
 OBJECT = re.compile(r"\{\s*\"")
@@ -206,5 +207,5 @@ def _of_object(reply: str, start: int) -> str:
         return ""
     for key, value in reversed(held.items()):
         if key.strip().lower() in KEYS and value is not None and value != "":
-            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            return whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return ""

@@ -31,6 +31,7 @@ LABELLED = re.compile(r"^\W*\w{1,2}[.)]\s+")
 NEGATION = re.compile(
     r"\b(?:not|never|cannot|neither|nor|rather than|instead of|except)\b|n['\u2019]t\b", re.IGNORECASE
 )
+SET_APART = re.compile(r"(?:(?:it|that)(?:['\u2019]s|\s+is)\s+)?(not|between|among|(?:out\s+)?of)\s+", re.IGNORECASE)
 SEVERAL = ""
 
 
@@ -130,14 +131,26 @@ def _opening_or_text(reply: str, text: str, options: Sequence[Option]) -> str:
 
 
 def _whole(text: str, options: Sequence[Option]) -> str:
-    """Read a text that is nothing but a label, a label with its text, or a text."""
-    text = bare(text)
+    """Read a text that is nothing but a label, a label with its text, or a text, once it has set others apart."""
+    text = _behind_others(bare(text), options)
     for label, _ in options:
         if re.fullmatch(rf"{NOUN}[(\[{{]?{re.escape(label)}[)\]}}.:]*", text, re.IGNORECASE):
             return label
     plain = normalise(text)
     same = [o.label for o in options if plain and plain in {normalise(o.text), normalise(f"{o.label} {o.text}")}]
     return _one(same)
+
+
+def _behind_others(text: str, options: Sequence[Option]) -> str:
+    """Return what stands behind the options that a text begins with: "between A and B, A", "not oak but elm"; else the text."""
+    if not (begun := SET_APART.match(text)):
+        return text
+    known = "|".join(re.escape(name) for o in options for name in (o.label, ARTICLE.sub("", o.text)) if name)
+    one = rf"{NOUN}(?:(?:a|an|the)\s+)?[(\[]?(?:{known})[)\]]?(?![\w'])"
+    many = rf"{one}(?:(?:,\s*|\s+)(?:and\s+|or\s+)?{one}){{1,7}}"
+    form = rf"{one},?\s+but\s+(?:rather\s+)?" if begun[1].lower() == "not" else rf"{many},\s*"
+    others = re.compile(form, re.IGNORECASE).match(text, begun.end())
+    return text[others.end() :] if others else text
 
 
 def _opens(text: str, label: str) -> bool:

@@ -12,6 +12,7 @@ from tracebench_hfqa.families.alignment import best_alignment
 from tracebench_hfqa.families.answer import readings
 from tracebench_hfqa.families.context import paragraphs
 from tracebench_hfqa.families.family import Case, Family, Fields, MissingGoldError, RowError, Verdict, column, text_of
+from tracebench_hfqa.families.text import whole_characters
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -88,7 +89,7 @@ def _lists(answer: str) -> list[list[str]]:
     except (ValueError, RecursionError):
         listed = None
     if isinstance(listed, list) and listed:
-        found = [[str(item) for item in listed]]
+        found = [[whole_characters(str(item)) for item in listed]]
     elif re.search(r"[;\n|]", answer):
         found = [_parts(answer, r"[;\n|]")]
     else:

@@ -16,6 +16,11 @@ def normalise(text: str) -> str:
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
+def whole_characters(text: str) -> str:
+    """Return a text that came out of JSON without halves of characters, which can be written nowhere and asked of no model."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def exact(prediction: str, gold: str) -> float:
     """Return 1 when both are equal after normalisation; an empty one never matches."""
     one = normalise(prediction)
