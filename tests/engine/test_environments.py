@@ -255,6 +255,26 @@ def test_one_that_nobody_starts_again_is_waited_for_once_and_told(
     assert diary.read_text().splitlines().count("open service None") == 2
 
 
+def test_one_that_is_held_closes_at_the_end_and_one_that_does_not_is_told(
+    diary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(client, "CLOSE_SECONDS", 8.0)
+    process = client.EnvironmentProcess(
+        ExecutorSetting(run_dir=str(tmp_path), environ=dict(os.environ), load=("house",))
+    )
+    leases = client.JobEnvironments(process.address, names=["service"], job_id="j", seed=0)
+    leases.lease("service", {})
+    leases.close()
+    assert process._process is not None
+    os.kill(process._process.pid, signal.SIGSTOP)
+    process.close()
+    assert diary.read_text().split() == ["open", "service", "None", "close", "service"]
+
+    monkeypatch.setattr(client, "QUIET_SECONDS", 0.0)
+    client.EnvironmentProcess(ExecutorSetting(run_dir=str(tmp_path), environ=dict(os.environ), load=("house",))).close()
+    assert "environments are closing; they are waited for, up to 8 s" in caplog.text
+
+
 def _child_in(tmp_path: Path) -> int:
     """Return the process whose working folder is a job's."""
     for entry in Path("/proc").iterdir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import shutil
@@ -27,6 +28,8 @@ from tracebench_engine.measure.recorder import Recorder
 from tracebench_engine.measure.wire import Wire
 from tracebench_sandbox import temporary
 
+log = logging.getLogger(__name__)
+
 ENTRY = "tracebench_engine.builtin.environments_main"
 """Composes a plugin host and serves; started as `python -m`, so that nothing here imports it."""
 START_SECONDS = 900.0
@@ -34,6 +37,8 @@ START_SECONDS = 900.0
 LOOK_SECONDS = 0.2
 CLOSE_SECONDS = 60.0
 """How long environments may take to close at the end of a run; after that their process is killed."""
+QUIET_SECONDS = 5.0
+"""How long they are waited for before it is told."""
 
 
 ABSENT_SECONDS = 30.0
@@ -145,12 +150,21 @@ class EnvironmentProcess:
             self._process.wait()
             self._process = None
 
+    def _ends(self, seconds: float) -> bool:
+        try:
+            return self._process is None or self._process.wait(seconds) is not None
+        except subprocess.TimeoutExpired:
+            return False
+
     def close(self) -> None:
         """Close every environment, and end the process. Idempotent."""
         self._wire.close()
         if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(CLOSE_SECONDS)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGCONT)  # one that is held could close nothing
+            if not self._ends(QUIET_SECONDS):
+                log.warning("environments are closing; they are waited for, up to %g s", CLOSE_SECONDS)
+                self._ends(CLOSE_SECONDS)
             self._kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
