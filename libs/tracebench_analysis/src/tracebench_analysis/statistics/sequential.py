@@ -144,7 +144,7 @@ def crossing(boundary: float, *, first: int, most: int) -> float:
 def _grid(widest: float, spacing: float) -> Array:
     """Return places around 0, every other of which is on the grid of twice the spacing."""
     half = 2 * math.ceil((widest / spacing + 1) / 2)
-    return np.arange(-half, half + 1) * spacing
+    return np.arange(-half, half + 1, dtype=np.float64) * spacing
 
 
 def _inside(boundary: float, sums: Array, spacing: float) -> Array:
