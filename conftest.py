@@ -2,6 +2,7 @@
 
 `TRACEBENCH_HEAVY=coq,torch pytest …` runs those groups, `TRACEBENCH_HEAVY=all` every group; `.ci/run` or `.ci/soak` has a
 step for each. The tests of all other groups are left out, and counted at the end: to skip thousands one by one takes processors, too.
+`TRACEBENCH_CELLS=3` leaves out all but the first three cells of each test.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the tests of every group that was not asked for; the others are in the same order in each worker."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.path.parts)
+    if most := int(os.environ.get("TRACEBENCH_CELLS", "0")):
+        _keep_first(most, config, items)
     wanted = {name.strip() for name in os.environ.get("TRACEBENCH_HEAVY", "").split(",")}
     if "all" in wanted:
         return
@@ -83,6 +86,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         else:
             left.append(item)
             _left_out(config)[unwanted] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def _keep_first(most: int, config: pytest.Config, items: list[pytest.Item]) -> None:
+    cells: Counter[str] = Counter()
+    kept, left = [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        cells[test] += 1
+        (kept if cells[test] <= most else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 

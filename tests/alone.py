@@ -1,10 +1,14 @@
 """Which unit tests run with one library and its requirements alone: `python -m tests.alone tracebench_runs` prints their files.
 
+With `--import`, it imports every module of the library in its own environment instead.
+
 A test file belongs to the least library that has all that its text names of ours, strings that other processes run included.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -51,6 +55,18 @@ def tests_of(library: str) -> list[Path]:
     return [path for path in sorted((ROOT / "tests/unit").rglob("test_*.py")) if owner(path) == library]
 
 
+def import_all(library: str) -> None:
+    """Import every module of a library: tests may ask for some of them by name, in cells that are left out."""
+    found = pkgutil.walk_packages(importlib.import_module(library).__path__, f"{library}.")
+    names = [each.name for each in found if not each.name.endswith("__main__")]
+    for name in names:
+        importlib.import_module(name)
+    print(f"{library}: {len(names)} modules are imported")
+
+
 if __name__ == "__main__":
-    for each in tests_of(sys.argv[1]):
-        print(each.relative_to(ROOT))
+    if sys.argv[1] == "--import":
+        import_all(sys.argv[2])
+    else:
+        for each in tests_of(sys.argv[1]):
+            print(each.relative_to(ROOT))

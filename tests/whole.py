@@ -17,9 +17,15 @@ def one_in(number: int, values: Iterable[Any]) -> list[Any]:
     return [pytest.param(value, marks=() if turn % number == 0 else (HEAVY,)) for turn, value in enumerate(values)]
 
 
-def cells(every: Iterable[tuple[Any, ...]], *, always: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Return the cells of a matrix as parameters; those that are not among `always` are marked as heavy."""
+def cells(
+    every: Iterable[tuple[Any, ...]],
+    *,
+    always: Iterable[tuple[Any, ...]],
+    often: Iterable[tuple[Any, ...]] | None = None,
+) -> list[Any]:
+    """Return the cells of a matrix as parameters; those that are not among `always` are heavy; where `often` names some, the rest soak."""
     kept, left = [*always], [*every]
-    unknown = [cell for cell in kept if cell not in left]
+    some = left if often is None else [*often]
+    unknown = [cell for cell in (*kept, *some) if cell not in left]
     assert not unknown, unknown
-    return [pytest.param(*cell, marks=() if cell in kept else (HEAVY,)) for cell in left]
+    return [pytest.param(*cell, marks=() if cell in kept else (HEAVY if cell in some else SOAK,)) for cell in left]

@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from tests.llm.scripted import Scripted
-from tests.whole import HEAVY, one_in
+from tests.whole import HEAVY, SOAK, one_in
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -173,13 +173,12 @@ def test_what_a_provider_needs_is_told_by_doctor_and_by_validate_alike(cli: Cli,
     assert strict.stdout.count("AZURE_API_VERSION") <= 1
 
 
-@HEAVY  # to import litellm takes 4 seconds of a processor
-@pytest.mark.parametrize(
+@pytest.mark.parametrize(  # to import litellm takes 4 seconds of a processor
     ("given", "lacking"),
     [
-        ({"AWS_ACCESS_KEY_ID": "AKIA"}, "AWS_SECRET_ACCESS_KEY"),
-        ({"AWS_PROFILE": "me"}, ""),
-        ({"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "s"}, ""),
+        pytest.param({"AWS_ACCESS_KEY_ID": "AKIA"}, "AWS_SECRET_ACCESS_KEY", marks=HEAVY),
+        pytest.param({"AWS_PROFILE": "me"}, "", marks=SOAK),
+        pytest.param({"AWS_ACCESS_KEY_ID": "AKIA", "AWS_SECRET_ACCESS_KEY": "s"}, "", marks=SOAK),
     ],
 )
 def test_litellm_is_asked_too_where_it_is_installed(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.llm.scripted import Scripted, chat
-from tests.whole import HEAVY
+from tests.whole import HEAVY, SOAK
 from typer.testing import CliRunner
 
 from tracebench_engine.api.live import mend
@@ -73,8 +73,11 @@ WIRES = [
 
 
 @pytest.mark.parametrize(
-    "wire",  # a process that imports litellm takes seconds
-    [pytest.param(wire, id=f"{wire[0]} {wire[1]}", marks=HEAVY if turn else ()) for turn, wire in enumerate(WIRES)],
+    "wire",  # a process that imports litellm takes seconds: two of its four wires stand for them
+    [
+        pytest.param(wire, id=f"{wire[0]} {wire[1]}", marks=((), SOAK, HEAVY, SOAK, HEAVY)[turn])
+        for turn, wire in enumerate(WIRES)
+    ],
 )
 def test_each_wire_of_a_provider_is_asked_with_the_fields_of_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wire: tuple[str, str, Any, str, tuple[str, ...]]

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -219,7 +220,10 @@ def root(tmp_path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "again"), cells([("names lost", 4), *((mode, 1) for mode in MODES)], always=[("names lost", 4)])
+    ("mode", "again"),
+    cells(
+        product(MODES, (4, 1)), always=[("names lost", 4)], often=[(mode, 4) for mode in MODES]
+    ),  # by all, each is crashed at once; the second crashes of all are for the soak
 )
 def test_a_crash_at_any_operation_loses_and_repeats_nothing_that_was_declared_finished(root, mode, again):
     outcome = _crash_everywhere(root, modes=(mode,), again=again)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 import typer
 from pydantic import BaseModel
+from tests.warm import trace_bench
 from tests.whole import HEAVY, one_in
 
 from tracebench_core.specs import ModelConfig, RunConfig
@@ -36,6 +39,8 @@ COMMAND = re.compile(r"^\$ (\w+=\S* )*(trace-bench |python \w+\.py$)")
 QUOTE = re.compile(r"^<!-- quote: (\S+) -->\n```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^(<!-- (?:quote: \S+|a part) -->\n)?```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 """What is quoted has tests of its own, and what is marked as a part is not meant to run alone."""
+PLAIN = re.compile(r"trace-bench (?:[^'$|<>&;*]|'[^']*')+$")
+"""A command that a shell only splits: it is run by `tests/warm.py`, any other by bash."""
 EXITS = re.compile(r"\s+# exits (\d+)$")
 
 
@@ -47,6 +52,17 @@ def headings(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     found = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def told_anew(pages: Iterable[Path]) -> list[Path]:
+    """Return the pages that have a command which none before them has."""
+    told: set[str] = set()
+    found = []
+    for page in pages:
+        if own := {*commands(page)} - told:
+            told |= own
+            found.append(page)
+    return found
 
 
 def commands(page: Path) -> list[str]:
@@ -77,7 +93,7 @@ def test_the_columns_of_a_table_are_explained_where_they_first_appear(page: str,
 
 
 @HEAVY
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", told_anew(PAGES), ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     for receipts in (folder for folder in (ROOT / "docs" / "reference").iterdir() if folder.is_dir()):
@@ -92,9 +108,18 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     for command in commands(page):
         expected = int(found[1]) if (found := EXITS.search(command)) else 0
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120, check=False
-        )
+        if PLAIN.match(command):
+            done = trace_bench(*shlex.split(command, comments=True)[1:], folder=tmp_path, environ=environ)
+        else:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path,
+                env=environ,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
         assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
 
 

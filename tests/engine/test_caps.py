@@ -40,13 +40,17 @@ def row(folder: Path, client: str, axis: Axis) -> Row:
 
 
 QUICK = [client for client in CLIENTS if not client.startswith(("litellm", "openai"))]
-"""A process that imports either takes seconds: `tests/llm/test_foreign_clients.py` asks by OpenAI's own in this process."""
+"""A process that imports either takes seconds, so that each is asked on one axis, and on all of them by the soak:
+`tests/llm/test_foreign_clients.py` asks by OpenAI's own in this process.
+"""
 
 
 @pytest.mark.parametrize(
     ("client", "axis"),
     cells(
-        product(CLIENTS, AXES), always=[cell for cell in zip(cycle(QUICK), AXES, strict=False) if cell[1] != "seconds"]
+        product(CLIENTS, AXES),
+        always=[cell for cell in zip(cycle(QUICK), AXES, strict=False) if cell[1] != "seconds"],
+        often=[*zip(reversed(CLIENTS), AXES, strict=True), ("curl loop, deaf to 402", "tokens")],
     ),
 )
 def test_a_cap_ends_the_job_well_and_is_passed_by_calls_under_way_alone(

@@ -378,7 +378,14 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
 
 
 @needs_kernel
-@pytest.mark.parametrize(("kind", "at"), cells(product(KINDS, "ta"), always=zip(KINDS[::9], cycle("ta"), strict=False)))
+@pytest.mark.parametrize(
+    ("kind", "at"),
+    cells(
+        product(KINDS, "ta"),
+        always=zip(KINDS[::9], cycle("ta"), strict=False),
+        often=zip(KINDS, cycle("ta"), strict=False),  # what is left in a job's middle and at its end goes the same way
+    ),
+)
 def test_nothing_of_a_job_is_there_for_the_next(litter: Callable[..., Any], kind: str, at: str) -> None:
     summary, seen = litter(kind, at)
 

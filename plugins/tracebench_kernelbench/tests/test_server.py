@@ -408,13 +408,13 @@ def test_a_refusal_is_not_asked_again() -> None:
 
 @pytest.mark.heavy("kernels")
 @pytest.mark.timeout(900)
-def test_200_submissions_of_8_clients_are_all_judged_in_order(sandbox: Sandbox) -> None:
+def test_96_submissions_of_8_clients_are_all_judged_in_order(sandbox: Sandbox) -> None:
     finished: dict[int, list[dict[str, Any]]] = {}
 
     def client(number: int, address: str) -> None:
         with httpx.Client(base_url=address, timeout=60, trust_env=False) as http:
             body = {"problem": "argmax", "custom_cuda": f"/* {number} */ {SOURCE}", "effort": TINY}
-            jobs = [http.post("/evaluate", json=body).json()["job_id"] for _ in range(25)]
+            jobs = [http.post("/evaluate", json=body).json()["job_id"] for _ in range(12)]
             finished[number] = [wait_for(http, job, "completed", "failed") for job in jobs]
 
     with serving() as (address, pid):
@@ -429,7 +429,7 @@ def test_200_submissions_of_8_clients_are_all_judged_in_order(sandbox: Sandbox) 
         for thread in threads:
             thread.join()
     states = [state for client_states in finished.values() for state in client_states]
-    assert len(states) == 200
+    assert len(states) == 96
     assert all(state["status"] == "completed" and state["result"]["correctness"] for state in states)
     for own in finished.values():
         starts = [state["started_at"] for state in own]

@@ -1,7 +1,7 @@
 """Every search trainer passes every check of the kit: some here, the others in the groups `whole` and `soak`."""
 
 import pytest
-from tests.whole import SOAK, cells
+from tests.whole import cells
 
 from tracebench_core.contracts import Trainer
 from tracebench_core.plugins import load_ref
@@ -18,15 +18,10 @@ MATRIX = [(name, code) for name in SPECS for code in TRAINER_CHECKS]
 BY_TURNS = {(name, code) for turn, name in enumerate(SPECS) for code in CHEAP[turn % 8 :: 8]}
 BY_TURNS |= set(zip(OF_EACH_KIND, COSTLY, strict=True))
 ALWAYS = [cell for cell in MATRIX if cell in BY_TURNS or (cell[0] in OF_EACH_KIND[:2] and cell[1] not in COSTLY)]
+OFTEN = [(name, code) for turn, name in enumerate(SPECS) for code in CHEAP[(turn + 1) % 2 :: 2]]
 
 
-RARE = [(name, code) for name, code in MATRIX if code in COSTLY and name not in OF_EACH_KIND]
-OTHERS = [cell for cell in MATRIX if cell not in RARE]
-
-
-@pytest.mark.parametrize(
-    ("name", "code"), [*cells(OTHERS, always=ALWAYS), *(pytest.param(*cell, marks=SOAK) for cell in RARE)]
-)
+@pytest.mark.parametrize(("name", "code"), cells(MATRIX, always=ALWAYS, often=OFTEN))
 def test_trainer_conforms(name: str, code: str) -> None:
     spec: TrainerSpec = SPECS[name]
 
