@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import trace_bench
 
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
 from tracebench_core.plugins import PluginHost
@@ -110,9 +110,8 @@ def test_agents_lie_in_the_users_data_folder_unless_told(tmp_path: Path, monkeyp
     assert agents_folder() == tmp_path / "trace-bench/agents"
 
 
-def test_the_command_lists_what_plugins_offer() -> None:
-    command = [sys.executable, "-m", "tracebench_engine.cli", "agents", "list", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+def test_the_command_lists_what_plugins_offer(tmp_path: Path) -> None:
+    done = trace_bench("agents", "list", "--json", folder=tmp_path, environ=os.environ)
     listed = {agent["name"]: agent for agent in json.loads(done.stdout)["agents"]}
     assert {"claude-code", "codex", "opencode", "mini-swe-agent", "aider", "gemini-cli", "qwen-code", "openhands"} <= {
         *listed

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.warm import start
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -119,14 +118,8 @@ def test_what_was_seen_is_recalled_without_measuring(cli: Cli, rude: Mapping[str
 def test_nothing_that_was_seen_is_lost_when_it_is_interrupted(rude: Mapping[str, str], tmp_path: Path) -> None:
     quiet = {k: v for k, v in os.environ.items() if not k.startswith("TRACEBENCH_")}
     under_way = tmp_path / "under way"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tracebench_engine.cli", "calibrate", "rude:fine", "rude:hangs", "internal"],
-        cwd=tmp_path,
-        env={**quiet, **rude, "ALSO": "hangs", "UNDER_WAY": str(under_way)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    environ = {**quiet, **rude, "ALSO": "hangs", "UNDER_WAY": str(under_way)}
+    process = start("calibrate", "rude:fine", "rude:hangs", "internal", folder=tmp_path, environ=environ)
     try:
         while not under_way.exists() and process.poll() is None:
             time.sleep(0.02)

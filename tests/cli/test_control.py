@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from tests import warm
 from tests.processes import is_alive
 from tests.whole import HEAVY, one_in
 
@@ -119,10 +119,7 @@ def test_people_are_told_how_to_watch_and_end_it(cli: Cli, env: dict[str, str]) 
 def test_watching_shows_the_jobs_until_the_run_ends(
     cli: Cli, env: dict[str, str], detached: dict[str, Any], tmp_path: Path
 ) -> None:
-    watching = subprocess.Popen(
-        [COMMAND, "watch", "one", "--json"], cwd=tmp_path, env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
-    )
-    assert watching.stdout is not None
+    watching = warm.start("watch", "one", "--json", folder=tmp_path, environ={**os.environ, **env})
     first = [json.loads(watching.stdout.readline()) for _ in range(7)]
     assert first[0] | {"run_dir": ""} == {"schema_version": 1, "event": "run_started", "run_dir": "", "jobs": 4}
     assert sum(line["event"] == "job_finished" for line in first) == 2
@@ -140,10 +137,7 @@ def test_watching_shows_the_jobs_until_the_run_ends(
 def test_leaving_the_watch_leaves_the_run(
     cli: Cli, env: dict[str, str], detached: dict[str, Any], tmp_path: Path
 ) -> None:
-    watching = subprocess.Popen(
-        [COMMAND, "watch", "one"], cwd=tmp_path, env={**os.environ, **env}, stderr=subprocess.PIPE, text=True
-    )
-    assert watching.stderr is not None
+    watching = warm.start("watch", "one", folder=tmp_path, environ={**os.environ, **env})
     watching.stderr.readline()
     watching.send_signal(signal.SIGINT)
     _, err = watching.communicate(timeout=60)
@@ -214,10 +208,7 @@ def test_cancelling_needs_a_reason(cli: Cli, env: dict[str, str]) -> None:
 def test_logs_follow_a_job_to_its_end(cli: Cli, env: dict[str, str], detached: dict[str, Any], tmp_path: Path) -> None:
     job = live(cli, env)[0]["running"][0]
     assert cli("logs", job, env=env).stdout == "waiting\n"
-    following = subprocess.Popen(
-        [COMMAND, "logs", job, "-f"], cwd=tmp_path, env={**os.environ, **env}, stdout=subprocess.PIPE, text=True
-    )
-    assert following.stdout is not None
+    following = warm.start("logs", job, "-f", folder=tmp_path, environ={**os.environ, **env})
     assert following.stdout.readline() == "waiting\n"
     (tmp_path / "go").touch()
 

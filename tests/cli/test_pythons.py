@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import trace_bench
 from tests.whole import HEAVY
 
 from tracebench_core.errors import MissingRequirementError, PluginError, UsageError
@@ -85,8 +86,7 @@ def test_a_path_is_an_interpreter_too(host: PluginHost) -> None:
 
 def test_the_command_lists_what_plugins_offer(tmp_path: Path) -> None:
     environ = os.environ | {"TRACEBENCH_PYTHONS": str(tmp_path)}
-    command = [sys.executable, "-m", "tracebench_engine.cli", "pythons", "list", "--json"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    done = trace_bench("pythons", "list", "--json", folder=tmp_path, environ=environ)
     assert all(not p["ready"] for p in json.loads(done.stdout)["pythons"])
 
 

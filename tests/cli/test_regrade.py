@@ -6,13 +6,13 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from tests.cli.conftest import COMMAND, brought_from, command_in, installed_in
+from tests.cli.conftest import brought_from, command_in, installed_in
+from tests.warm import start
 from tests.whole import HEAVY
 
 from tracebench_core.specs import TaskSpec
@@ -177,14 +177,10 @@ def test_what_is_ended_in_the_middle_keeps_what_it_scored_and_can_be_done_again(
         went + module.read_text().replace("return Feedback(", f"{once.strip()}\n        return Feedback(", 1)
     )
     only = ("regrade", "first", "--task", "mine:near")
-    with subprocess.Popen(
-        [COMMAND, *only], cwd=tmp_path, env=os.environ | env, text=True, stderr=subprocess.PIPE
-    ) as under_way:
-        told = under_way.stderr
-        assert told is not None
-        assert any(line.startswith("[1/4] mine:near x NoOp seed=1: scored again") for line in told)
-        under_way.send_signal(sent)
-        rest = told.read()
+    under_way = start(*only, folder=tmp_path, environ=os.environ | env)
+    assert any(line.startswith("[1/4] mine:near x NoOp seed=1: scored again") for line in under_way.stderr)
+    under_way.send_signal(sent)
+    _, rest = under_way.communicate(60)
     kept = (tmp_path / "runs" / "first" / "regrades.jsonl").read_text().splitlines()
     assert under_way.returncode == code
     assert 1 <= len(kept) < 4

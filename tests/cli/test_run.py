@@ -14,6 +14,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.warm import start
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -168,15 +169,8 @@ def test_a_failed_job_makes_exit_1_and_can_be_tried_again(
 def test_an_interrupt_keeps_what_there_is_and_says_how_to_go_on(
     config: Path, tmp_path: Path, mine: Mapping[str, str]
 ) -> None:
-    command = [str(Path(sys.executable).with_name("trace-bench")), "run", "--config", "c.yaml"]
-    running = subprocess.Popen(
-        [*command, "-o", "trainers=[NoOp, Sleeps]"],
-        cwd=tmp_path,
-        env={**os.environ, **mine},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = ("run", "--config", "c.yaml", "-o", "trainers=[NoOp, Sleeps]")
+    running = start(*command, folder=tmp_path, environ={**os.environ, **mine})
     deadline = time.monotonic() + 60
     while len(list(tmp_path.glob("runs/one/jobs/*/events.jsonl"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+from tests import warm
 from tests.crash.processes import bearers, children, command, everyone, kill, scorers, wait_until_gone
 from tests.crash.refusing import MAY_NOT, READY
 from tests.crash.soak import COMMAND, SCORERS, install_ward, matrix
@@ -166,8 +167,7 @@ class Held:
         elif self._end == "SIGTERM":
             process.terminate()
         elif self._end == "cancel":
-            argv = [COMMAND, "cancel", str(run), "--reason", "held"]
-            asking = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            asking = warm.start("cancel", str(run), "--reason", "held", says="nothing")
         if self._process == "runner" and self._way == "held":
             time.sleep(HELD_RUNNER)
             kill(process.pid, signal.SIGCONT)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import warm
 from tests.engine.test_resume import processes_of, wait_for
 from tests.whole import HEAVY, cells
 
@@ -49,7 +50,7 @@ with socket.socket(socket.AF_UNIX) as s:
         print("closed")
 """
 
-Start = Callable[..., subprocess.Popen[str]]
+Start = Callable[..., warm.Started]
 
 
 pytestmark = pytest.mark.usefixtures("runtime_dir")
@@ -59,15 +60,12 @@ pytestmark = pytest.mark.usefixtures("runtime_dir")
 def start(install_plugin: Callable[..., None], tmp_path: Path) -> Iterator[Start]:
     """Start a run of the lab in a process of its own; what is left of it ends with the test."""
     install_plugin("lab", LAB)
-    started: list[subprocess.Popen[str]] = []
+    started: list[warm.Started] = []
 
-    def run(*trainers: str) -> subprocess.Popen[str]:
+    def run(*trainers: str) -> warm.Started:
         path = tmp_path / "config.yaml"
         path.write_text(CONFIG.format(trainers=", ".join(trainers), runs=tmp_path / "runs"))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(path)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+        process = warm.start("run", "--config", str(path))
         started.append(process)
         return process
 

@@ -6,13 +6,12 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests import warm
 from tests.crash.processes import bearers, tree
 from tests.whole import HEAVY, one_in
 
@@ -149,7 +148,7 @@ def test_a_task_is_evaluated_with_its_environments_without_a_run(diary: Path) ->
 def test_what_is_open_is_closed_when_a_process_is_killed(diary: Path, tmp_path: Path, whom: str) -> None:
     config = tmp_path / "c.yaml"
     config.write_text(f"tasks: [{{id: 'house:waiting'}}]\ntrainers: [{{id: NoOp}}]\nruns_dir: {tmp_path / 'runs'}\n")
-    runner = subprocess.Popen([sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(config)])
+    runner = warm.start("run", "--config", str(config), says="nothing")
     try:
         _wait_for(lambda: diary.exists() and "open tool" in diary.read_text())
         os.kill(_child_in(tmp_path) if whom == "job" else runner.pid, signal.SIGKILL)
@@ -180,8 +179,7 @@ def test_what_holds_environments_is_started_again_in_the_run_and_its_jobs_are_ru
     config = tmp_path / "c.yaml"
     settings = "trainers: [{id: NoOp}]\nseeds: [0, 1, 2, 3]\nmax_workers: 2\nrun_id: r\n"
     config.write_text(f"tasks: [{{id: 'house:slow'}}]\n{settings}runs_dir: {runs}\n")
-    command = [sys.executable, "-m", "tracebench_engine.cli", "run", "--config", str(config)]
-    runner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    runner = warm.start("run", "--config", str(config), says="at once")
     try:
         _wait_for(lambda: diary.exists() and "open tool" in diary.read_text())
         (holder,) = (pid for pid, kind in tree(runner.pid).items() if kind == "environments")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import warm
 from tests.crash.processes import tree
 from tests.whole import HEAVY, cells
 
@@ -28,16 +29,10 @@ Lab = Callable[..., api.RunSummary]
 COMMAND = str(Path(sys.executable).parent / "trace-bench")
 
 
-def start(tmp_path: Path, **config: Any) -> subprocess.Popen[str]:
+def start(tmp_path: Path, **config: Any) -> warm.Started:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump({"runs_dir": str(tmp_path / "runs"), "run_id": "r", **config}))
-    return subprocess.Popen(
-        [COMMAND, "run", "--config", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    return warm.start("run", "--config", str(path), says="at once")
 
 
 def wait_for(condition: Callable[[], Any], *, seconds: float = 60.0) -> Any:
@@ -189,7 +184,7 @@ def test_a_gateway_or_sandbox_server_that_is_ended_is_started_again(
         mode="stub",
         tasks=["internal:code_param"],
         trainers=[{"id": "SequentialRefine", "params": {"num_steps": 3}}],
-        seeds=list(range(4)),
+        seeds=list(range(3)),
     )
     wait_for(lambda: "job" in tree(process.pid).values())
     os.kill(next(pid for pid, kind in tree(process.pid).items() if kind == helper), sig)

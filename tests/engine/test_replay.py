@@ -225,13 +225,11 @@ def test_a_killed_job_goes_through_its_finished_calls_again_for_nothing(
 @HEAVY
 def test_a_killed_runner_asks_again_only_what_was_under_way(tmp_path: Path, undisturbed: tuple[api.Run, int]) -> None:
     calm, calls = undisturbed
-    runner: list[subprocess.Popen[bytes]] = []
+    runner: list[warm.Started] = []
     with FakeOpenAI(reply=Killer(lambda: runner[0].pid, at=4)) as server:
         path = tmp_path / "config.json"
         path.write_text(json.dumps(config(tmp_path / "killed", run_id="run", **real(server))))
-        runner.append(
-            subprocess.Popen([COMMAND, "run", "--config", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        )
+        runner.append(warm.start("run", "--config", str(path), says="nothing"))
         runner[0].wait(60)
         api.resume(tmp_path / "killed" / "run", stream=io.StringIO())
         served = len(server.log.served)

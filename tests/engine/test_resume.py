@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import warm
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs import JobResult
@@ -27,17 +26,11 @@ from tracebench_runs.reading.compare import without_times
 Lab = Callable[..., api.RunSummary]
 
 
-def start(tmp_path: Path, config: dict[str, Any]) -> tuple[subprocess.Popen[str], Path]:
+def start(tmp_path: Path, config: dict[str, Any]) -> tuple[warm.Started, Path]:
     """Start a run from the command line and return it once its first job has found something."""
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump({"runs_dir": str(tmp_path / "runs"), "run_id": "r", **config}))
-    process = subprocess.Popen(
-        [str(Path(sys.executable).parent / "trace-bench"), "run", "--config", str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = warm.start("run", "--config", str(path))
     run_dir = tmp_path / "runs" / "r"
     wait_for(lambda: any('"evaluation"' in p.read_text() for p in run_dir.glob("jobs/*/events.jsonl")))
     return process, run_dir

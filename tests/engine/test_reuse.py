@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests import warm
 
 from tracebench_core.errors import RunDirError
 from tracebench_core.specs.events import EvaluationDone, LLMCall
@@ -114,7 +114,7 @@ class Bench:
         begun = (self.run_dir / "meta" / "manifest.json").exists()
         words = ["resume", str(self.run_dir)] if begun else ["run", "--config", str(path)]
         before = self.measured()[measurement]
-        process = subprocess.Popen([COMMAND, *words], stdout=subprocess.DEVNULL)
+        process = warm.start(*words, says="nothing")
         deadline = time.monotonic() + 60
         while self.measured()[measurement] == before:
             assert time.monotonic() < deadline, "it was not measured"
@@ -220,7 +220,7 @@ def test_a_run_whose_runner_was_killed_is_nobody_elses_while_a_helper_lives(
     gate.touch()
     path = bench.folder / "config.yaml"
     path.write_text(yaml.safe_dump(bench.config()))
-    process = subprocess.Popen([COMMAND, "run", "--config", str(path)], stdout=subprocess.DEVNULL)
+    process = warm.start("run", "--config", str(path), says="nothing")
     while not bench.measured()["a1"]:
         assert process.poll() is None, "the run ended"
         time.sleep(0.02)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from plugins.tracebench_kernelbench.tests.serving import TINY, serving
 from pydantic import ValidationError
 from tests.fake_hub import COMMIT, FakeHub
+from tests.warm import trace_bench
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_kernelbench.level4.prepared import (
@@ -173,9 +173,8 @@ def test_a_module_around_a_model_is_told_by_what_it_imports() -> None:
 
 
 def _models(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tracebench_engine.cli", "kernelbench", "models", *arguments]
     told = {**os.environ, "NO_COLOR": "1", **environment}
-    return subprocess.run(command, env=told, capture_output=True, text=True, timeout=170, check=False)
+    return trace_bench("kernelbench", "models", *arguments, folder=Path.cwd(), environ=told, timeout=170)
 
 
 def test_models_are_prepared_from_a_hub_or_from_what_lies_there(tmp_path: Path) -> None:

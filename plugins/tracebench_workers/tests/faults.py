@@ -28,7 +28,7 @@ from typing import Any
 
 from plugins.tracebench_workers.tests.laws import TRAINER, begun, demand, ends
 from plugins.tracebench_workers.tests.proxy import Proxy
-from plugins.tracebench_workers.tests.world import World
+from plugins.tracebench_workers.tests.world import Process, World
 from tests.processes import is_alive
 
 JOBS = 14
@@ -83,7 +83,7 @@ class Round:
         self.files = chance.choice(("shared", "streamed"))
         config = CONFIG.format(seeds=seeds, port=port, reach=self.proxy.port, files=self.files)
         (folder / "run.yaml").write_text(config)
-        self.workers: list[subprocess.Popen[str]] = []
+        self.workers: list[Process] = []
         self.frozen: set[int] = set()
         self.executor = "workers"
         self.befell: list[str] = []
@@ -174,7 +174,7 @@ class Round:
                     found.add(int(place.name))
         return found
 
-    def _there(self) -> list[subprocess.Popen[str]]:
+    def _there(self) -> list[Process]:
         return [worker for worker in self.workers if worker.poll() is None and worker.pid not in self.frozen]
 
     def _cut_in_a_call(self, after: tuple[int, int], *, is_answer: bool) -> None:
@@ -192,7 +192,7 @@ class Round:
     def _begun(self) -> int:
         return len(begun(self.world.folder)) + sum(ends(self.run_dir).values())
 
-    def _started(self, *words: str) -> subprocess.Popen[str]:
+    def _started(self, *words: str) -> Process:
         return self.world.start(*words)
 
     def _keep_three(self) -> None:
@@ -201,7 +201,7 @@ class Round:
                 name = f"w{len(self.workers)}"
                 self.workers.append(self.world.worker(name, **{MARK: f"{self.world.folder}/{name}"}))
 
-    def _hit(self, victim: subprocess.Popen[str], what: str) -> None:
+    def _hit(self, victim: Process, what: str) -> None:
         if what == "worker":
             victim.kill()
             return

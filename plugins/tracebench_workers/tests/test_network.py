@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from plugins.tracebench_workers.tests.laws import TRAINER, begun, demand
 from plugins.tracebench_workers.tests.network import Network, lacks
-from plugins.tracebench_workers.tests.world import World
+from plugins.tracebench_workers.tests.world import Process, World
 from tests.processes import has_ended
 
 pytestmark = [pytest.mark.heavy("executor"), pytest.mark.timeout(900)]
@@ -51,7 +51,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def join(world: World, network: Network, number: int) -> subprocess.Popen[str]:
+def join(world: World, network: Network, number: int) -> Process:
     """Start a worker on a machine."""
     world.wait_for((world.folder / "ticket").exists)
     return world.start("worker", "--ticket", "ticket", "--name", f"node{number}", within=network.within(number))

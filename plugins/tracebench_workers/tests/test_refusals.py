@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plugins.tracebench_workers.tests.world import World
+from plugins.tracebench_workers.tests.world import Process, World
 from tests.whole import HEAVY
 
 from tracebench_engine.api.sandboxes import level
@@ -167,7 +166,7 @@ class Needs:
         (self.home / "pythons/needy/trace-bench.json").write_text("{}")
         return self.home / "pythons"
 
-    def run(self) -> subprocess.Popen[str]:
+    def run(self) -> Process:
         return self.world.start("run", "--config", "needs.yaml", "--root", "data", **self.has)
 
     def worker(self, *words: str, **lacks: str) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from plugins.tracebench_workers.tests.world import COMMAND, World
+from plugins.tracebench_workers.tests.world import COMMAND, Process, World
 from tests.whole import HEAVY
 
 from tracebench_workers import shared
@@ -97,7 +97,7 @@ def test_a_folder_is_put_in_place_where_the_file_system_cannot_exchange(
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
-def hidden(world: World, *words: str) -> subprocess.Popen[str]:
+def hidden(world: World, *words: str) -> Process:
     """Start a worker that does not see the runs: another folder is mounted over them, for it alone."""
     script = 'mount -t tmpfs none runs && exec "$0" "$@"'
     world.wait_for((world.folder / "ticket").exists)

@@ -14,10 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.warm import trace_bench
+from tests.warm import Started, start, trace_bench
 
 from tracebench_workers.ticket import Ticket
 
+Process = subprocess.Popen[str] | Started
 COMMAND = str(Path(sys.executable).with_name("trace-bench"))
 SLOW = """
 import os, time
@@ -68,27 +69,27 @@ class World:
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.environ = environ or {}
-        self.started: list[subprocess.Popen[str]] = []
+        self.started: list[Process] = []
         (folder / "slow.py").write_text(SLOW)
         (folder / "waits.yaml").write_text(WAITS)
         (folder / "models.yaml").write_text(MODELS)
         (folder / "takes.yaml").write_text(TAKES)
 
-    def start(self, *words: str, within: Sequence[str] = (), **environ: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, within: Sequence[str] = (), **environ: str) -> Process:
         """Start the command with these words; `within` is a command of its own that runs it."""
-        process = subprocess.Popen(
-            [*within, COMMAND, *words],
-            cwd=self.folder,
-            env={**os.environ, **self.environ, **environ},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+        variables = {**os.environ, **self.environ, **environ}
+        process: Process
+        if within:
+            process = subprocess.Popen(
+                [*within, COMMAND, *words], cwd=self.folder, env=variables, text=True, start_new_session=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        else:
+            process = start(*words, folder=self.folder, environ=variables, says="at once")
         self.started.append(process)
         return process
 
-    def worker(self, name: str, **environ: str) -> subprocess.Popen[str]:
+    def worker(self, name: str, **environ: str) -> Process:
         self.wait_for((self.folder / "ticket").exists)
         return self.start("worker", "--ticket", "ticket", "--name", name, **environ)
 
