@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
@@ -9,6 +10,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution,
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as Dependency
 from packaging.utils import canonicalize_name
+
+NAME = re.compile(r"^Name:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
 def extras() -> Iterator[tuple[str, list[str]]]:
@@ -51,13 +54,20 @@ def _by_name() -> dict[str, Distribution]:
     found: dict[str, Distribution] = {}
     for one in distributions():
         with suppress(OSError, ValueError):  # not to be read, or not as text
-            if "Name" in (told := one.metadata):
-                found.setdefault(canonicalize_name(told["Name"]), one)
+            if name := NAME.search(_head(one)):
+                found.setdefault(canonicalize_name(name[1]), one)
     return found
+
+
+def _head(one: Distribution) -> str:
+    """Return what a distribution says of itself without its description, which is most of it and takes long to parse."""
+    return (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\n\n")[0]
 
 
 def _parts_wanted(one: Distribution) -> Iterator[Dependency]:
     """Yield what a distribution requires of the bench's; other lines, some of which no standard allows, are not looked at."""
+    if one.read_text("METADATA") and "tracebench" not in _head(one).lower():
+        return
     for line in one.requires or ():
         if "tracebench" in line.lower():
             with suppress(InvalidRequirement):
