@@ -214,6 +214,7 @@ def test_seeds_are_repeats_of_a_question_and_no_further_questions(
     assert one["standard_error"] == pytest.approx((0.6 * 0.4 / 9) ** 0.5)
 
 
+@HEAVY  # the first one is told of such a metric, too
 def test_a_metric_that_there_is_none_of_is_told_with_a_command_that_asks_nobody_again(
     cli: Cli, mine: Mapping[str, str], adder: Adder, prompts: list[str]
 ) -> None:

@@ -39,9 +39,10 @@ def key(job: dict[str, Any]) -> tuple[str, str, int]:
     return job["task_id"], job["trainer_id"], int(job["seed"])
 
 
+@HEAVY  # `tests/unit/builtin/test_baselines.py` compares a recap with a real run, too
 @pytest.mark.parametrize(
     ("axis", "option", "cap"),
-    [pytest.param("evaluations", "--max-evaluations", 7, marks=HEAVY), ("llm_calls", "--max-calls", 3)],
+    [("evaluations", "--max-evaluations", 7), ("llm_calls", "--max-calls", 3)],
 )
 def test_a_recap_is_what_a_run_with_that_cap_finds(cli: Cli, runs: Path, axis: str, option: str, cap: int) -> None:
     cli("run", "--config", "c.yaml", "-o", "run_id=capped", "-o", f"budget.{axis}={cap}", env=CORE_ONLY)

@@ -61,18 +61,18 @@ def test_strict_expands_the_matrix(cli: Cli, config: Path) -> None:
     assert "8 ok" in cli("resume", str(manifest.parent.parent), env=CORE_ONLY).stderr
 
 
-def test_of_thousands_of_jobs_the_first_are_told_and_how_many_more_there_are(cli: Cli, config: Path) -> None:
-    many = ("validate", "--config", "c.yaml", "--strict", "-o", "seeds=1..1000")
+def test_of_a_thousand_jobs_the_first_are_told_and_how_many_more_there_are(cli: Cli, config: Path) -> None:
+    many = ("validate", "--config", "c.yaml", "--strict", "-o", "seeds=1..250")
     told = cli(*many, env=CORE_ONLY).stdout.splitlines()
 
-    assert "[OK] matrix: 4000 jobs expanded deterministically" in told
+    assert "[OK] matrix: 1000 jobs expanded deterministically" in told
     assert sum(line.startswith("[OK] job ") for line in told) == 10
     assert (
         told[-1]
-        == "[OK] and 3,990 more jobs; all of them: trace-bench validate --config c.yaml -o seeds=1..1000 --strict --json"
+        == "[OK] and 990 more jobs; all of them: trace-bench validate --config c.yaml -o seeds=1..250 --strict --json"
     )
     every = json.loads(cli(*many, "--json", env=CORE_ONLY).stdout)["checks"]
-    assert sum(check["subject"].startswith("job ") for check in every) == 4000
+    assert sum(check["subject"].startswith("job ") for check in every) == 1000
 
 
 MISTAKES = """runs_dir: runs

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.engine.any_value import PLUGIN, RIGHT, VALUES, kept, measure, read_by_all, table, written
 from tests.warm import trace_bench
+from tests.whole import HEAVY
 
 from tracebench_core.averages import LARGEST, mean, total, variance
 from tracebench_core.specs.events import EvaluationDone
@@ -20,6 +21,7 @@ from tracebench_engine.config import parse_config
 from tracebench_runs.check.fsck import check_run
 
 
+@HEAVY  # it costs three seconds; what a reader does with one value is in tests of its own
 def test_every_value_is_measured_or_named_and_read_by_everything(
     install_plugin: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -382,7 +382,7 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
     ("kind", "at"),
     cells(
         product(KINDS, "ta"),
-        always=zip(KINDS[::9], cycle("ta"), strict=False),
+        always=zip(KINDS[::18], cycle("ta"), strict=False),
         often=zip(KINDS, cycle("ta"), strict=False),  # what is left in a job's middle and at its end goes the same way
     ),
 )

@@ -17,7 +17,8 @@ import pytest
 import yaml
 from tests.crash.processes import everyone
 from tests.crash.soak import install_ward, matrix
-from tests.whole import HEAVY, one_in
+from tests.warm import trace_bench
+from tests.whole import HEAVY
 
 from tracebench_core.specs.events import EvaluationDone
 from tracebench_engine.api import load_run
@@ -176,8 +177,8 @@ def test_a_run_can_be_cancelled_while_everything_below_it_is_held(
     everyone = kernel.descendants(process.pid)
     for pid in everyone:
         os.kill(pid, signal.SIGSTOP)
-    command = str(Path(sys.executable).parent / "trace-bench")
-    subprocess.run([command, "cancel", str(run), "--reason", "held"], check=True, timeout=60, capture_output=True)
+    told = trace_bench("cancel", str(run), "--reason", "held", folder=run.parent, environ=os.environ)
+    assert told.returncode == 0, told.stderr
     _, words = process.communicate(timeout=60)
     assert process.returncode == 130, words
     assert gone(everyone)
@@ -193,7 +194,7 @@ def beat_and_tell(heartbeat):
     if heartbeat._has_answered:
         Path(os.environ["ANSWERED"], type(heartbeat._knock.__self__).__name__).touch()
 supervisor.Heartbeat.beat = beat_and_tell
-supervisor.ASK_AFTER, supervisor.HELD, supervisor.ENDING, supervisor.STARTING = 0.4, 4.0, 1.0, 60.0
+supervisor.ASK_AFTER, supervisor.HELD, supervisor.ENDING, supervisor.STARTING = 0.4, 2.5, 1.0, 60.0
 from tracebench_engine.cli.app import main
 main()
 """
@@ -231,7 +232,8 @@ def hold(process: subprocess.Popen[bytes], helper: str, answered: Path) -> None:
     os.kill(next(pid for pid, kind in there.items() if kind == helper), signal.SIGSTOP)
 
 
-@pytest.mark.parametrize("helper", one_in(3, HELPERS))
+@HEAVY  # three seconds of processors, and nine of waits; those below look after helpers of a moment
+@pytest.mark.parametrize("helper", HELPERS)
 def test_a_helper_that_is_held_is_replaced_and_passes_for_no_measurement(
     helped: subprocess.Popen[bytes], tmp_path: Path, helper: str
 ) -> None:
@@ -245,7 +247,8 @@ def test_a_helper_that_is_held_is_replaced_and_passes_for_no_measurement(
     assert {event.status for event in told if event.by != "trainer"} == {"ok"}  # the stub's candidates may fail
 
 
-@pytest.mark.parametrize("helper", one_in(3, ["gateway", "sandbox", "environments"]))
+@HEAVY  # one that is cancelled while all of them are held ends alike
+@pytest.mark.parametrize("helper", ["gateway", "sandbox", "environments"])
 def test_a_run_can_be_ended_while_a_helper_is_held(
     helped: subprocess.Popen[bytes], tmp_path: Path, helper: str
 ) -> None:

@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from tests.llm.conftest import Door, Open, say
-from tests.whole import one_in
+from tests.whole import cells, one_in
 
 from tracebench_core.errors import BudgetExhausted
 from tracebench_core.specs import Budget, LLMConfig, ModelIdentity
@@ -122,8 +123,9 @@ def test_a_death_before_the_filing_pays_no_second_time(open_door: Open) -> None:
     assert door.gateway.run_used().llm_calls == 1
 
 
-@pytest.mark.parametrize("mode", ["stub", "real"])
-@pytest.mark.parametrize("unfiled", [1, 2])
+@pytest.mark.parametrize(
+    ("mode", "unfiled"), cells(product(["stub", "real"], [1, 2]), always=[("stub", 1), ("real", 2)])
+)
 def test_a_request_that_was_filed_in_part_is_charged_for_the_rest_alone(
     open_door: Open, mode: str, unfiled: int
 ) -> None:
@@ -146,8 +148,9 @@ def test_a_request_that_was_filed_in_part_is_charged_for_the_rest_alone(
     assert door.gateway.run_used().llm_calls == 3
 
 
-@pytest.mark.parametrize("mode", ["stub", "real"])
-@pytest.mark.parametrize("unfiled", [0, 1])
+@pytest.mark.parametrize(
+    ("mode", "unfiled"), cells(product(["stub", "real"], [0, 1]), always=[("stub", 0), ("real", 1)])
+)
 def test_a_streamed_answer_that_is_asked_for_again_is_sent_again(open_door: Open, mode: str, unfiled: int) -> None:
     with FakeOpenAI() as server:
         real = {"mode": "real", "base_url": server.base_url} if mode == "real" else {}

@@ -17,7 +17,7 @@ from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs import Limits, Outcome
 from tracebench_sandbox import LocalSandbox, open_sandbox
 
-SPINNING = 4
+SPINNING = 2
 CODE = """
 import signal, sys, time
 def work(seconds):
@@ -71,7 +71,7 @@ def pinned() -> Iterator[tuple[LocalSandbox, list[subprocess.Popen[bytes]]]]:
 
 @pytest.fixture
 def busy(pinned: tuple[LocalSandbox, list[subprocess.Popen[bytes]]]) -> Iterator[LocalSandbox]:
-    """A sandbox whose only core is wanted by four others."""
+    """A sandbox whose only core is wanted by two others."""
     sandbox, others = pinned
     with _one_core():
         for other in others:

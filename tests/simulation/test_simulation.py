@@ -18,7 +18,7 @@ from tests.simulation.schedule import Bench, Schedule
 from tracebench_core.specs import JobOrder
 from tracebench_engine.run.underway import MOST_BREAKS
 
-ALWAYS = 30
+ALWAYS = 16
 MOST = 600
 """Schedules within which a fault of old is found again."""
 FIRST = {
@@ -88,7 +88,7 @@ def test_an_end_of_one_template_is_not_taken_for_that_of_the_next(
 ) -> None:
     def wrong() -> list[str]:
         found = []
-        for seed in range(1, 11):
+        for seed in range(1, 6):
             schedule = Schedule(bench, seed, faults=0)
             ends_of_the_first_template_are_told_again(schedule)
             schedule.run()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from plugins.tracebench_autoresearch.tests.dials import block, write_dial
 from pydantic import ValidationError
+from tests.whole import HEAVY
 
 from tracebench_autoresearch.evaluation.neighbours import Neighbours
 from tracebench_autoresearch.experiment import read_experiment
@@ -139,6 +140,7 @@ def told(done: Trial) -> tuple[list[tuple[str, str, str]], list[tuple[str, float
     return verdicts, [(e.candidate, e.score) for e in done.events if isinstance(e, EvaluationDone)]
 
 
+@HEAVY
 def test_verdicts_are_the_same_side_by_side_and_one_by_one_and_who_came_late_is_tried_again(dials: Toy) -> None:
     prompts: list[str] = []
     alone, beside = trial(dials, prompts=prompts), trial(dials, workers=4)

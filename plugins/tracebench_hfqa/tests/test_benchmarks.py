@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_engine.api import evaluate_task
 from tracebench_hfqa.declared import shipped_entries
@@ -222,11 +223,12 @@ def test_expressions_are_equal_as_mathematics(gold: str, reply: str, worth: int)
     assert find_family("math").score(reply, Case(question="q", gold=gold)).score == worth
 
 
+@HEAVY  # `test_outside.py` replaces one that hangs
 def test_an_expression_that_nobody_can_compute_is_not_equal_and_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("math_verify")
     from tracebench_hfqa.families import symbolic
 
-    monkeypatch.setattr(symbolic, "SECONDS", 1.0)
+    monkeypatch.setattr(symbolic, "SECONDS", 2.0)
     assert not symbolic.equal("2", "9^{9^{9^{9^{9}}}}")
     assert symbolic.equal("2", r"\sqrt{4}")  # by a fresh process
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.whole import HEAVY, one_in
+from tests.whole import HEAVY
 
 from tracebench_core.errors import UsageError
 from tracebench_open.operator.allowance import Allowance
@@ -182,7 +182,8 @@ def until(holds: Callable[[], bool], *, seconds: float) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("killed", one_in(2, [True, False]), ids=["killed", "left in peace"])
+@HEAVY
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "left in peace"])
 def test_a_run_ends_with_a_server_that_was_killed(tmp_path: Path, model: FakeOpenAI, *, killed: bool) -> None:
     """Nothing goes on, what was spent is known, and the next start tells; a server that is left in peace leaves its run to go on."""
     cap, share = 10.0, 6.0
@@ -205,7 +206,7 @@ def test_a_run_ends_with_a_server_that_was_killed(tmp_path: Path, model: FakeOpe
         assert len(model.log.served) < 6 * 8
     until(lambda: not processes(tmp_path), seconds=120)
     at_the_end = len(model.log.served)
-    time.sleep(2)
+    time.sleep(1)
     assert len(model.log.served) == at_the_end
     assert (at_the_end < 6 * 8) == killed
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from tests.whole import one_in
 from typer.testing import CliRunner
 
 from tracebench_core.errors import UsageError
@@ -180,7 +181,7 @@ def test_what_is_kept_is_removed_unless_a_sandbox_has_it(
     assert ours.kept() == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "", "[" * 100_000, '{"name": 3}', '{"bytes": "x"}', "\\xff"])
+@pytest.mark.parametrize("text", one_in(3, ["{", "[]", "", "[" * 100_000, '{"name": 3}', '{"bytes": "x"}', "\\xff"]))
 def test_an_image_of_which_nothing_can_be_read_is_told_beside_the_others(
     tools: Callable[[], list[str]], tmp_path: Path, layout: Path, text: str
 ) -> None:

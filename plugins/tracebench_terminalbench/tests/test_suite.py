@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests import warm
+from tests.whole import HEAVY
 
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_engine.api import open_host
@@ -125,10 +126,11 @@ def test_a_root_offers_its_folders(tmp_path: Path) -> None:
     ("settings", "dockerfile", "words"),
     [
         ("", "FROM ubuntu:24.04\nRUN true\n", "`FROM ubuntu:24.04` in Dockerfile needs an image"),
-        (
+        pytest.param(
             '[environment]\ndocker_image = "alexgshaw/x:20251031"\n',
             "",
             '`docker_image = "alexgshaw/x:20251031"` in task.toml',
+            marks=HEAVY,
         ),
         ("[metadata]\nhost_compatible = true\n", "FROM scratch\nADD x /\n", "`ADD x /` in Dockerfile needs"),
         ("[metadata\n", "WORKDIR /app\n", "cannot be read"),

@@ -47,7 +47,7 @@ def table(scores: dict[tuple[str, str, int], float], noise: int = 0) -> Callable
 
 
 @settings(
-    max_examples=settings.default.max_examples // 4,
+    max_examples=settings.default.max_examples // 8,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -125,7 +125,7 @@ def rejected(tables: int, *, epochs: int, logs: int) -> int:
     return found
 
 
-@pytest.mark.parametrize(("epochs", "logs", "tables"), [(1, 2, 1000), (3, 2, 200), (3, 3, 100)])
+@pytest.mark.parametrize(("epochs", "logs", "tables"), [(1, 2, 400), (3, 2, 200), (3, 3, 100)])
 def test_equal_models_are_called_different_in_a_twentieth_of_tables_at_most(
     epochs: int, logs: int, tables: int
 ) -> None:
@@ -157,12 +157,12 @@ def test_the_questions_that_are_asked_for_decide_four_times_in_five() -> None:
     n = pair.questions + pair.more
     rng = random.Random(6)
     wins = 0
-    for _ in range(80):
+    for _ in range(40):
         drawn = rng.choices(((1, 1), (1, 0), (0, 1), (0, 0)), weights=(100, 12, 6, 82), k=n)
         one, other = ([float(d[side]) for d in drawn] for side in (0, 1))
         wins += compare_logs([log("one", one), log("other", other)]).pairs[0].verdict != "not resolved"
 
-    assert 0.65 <= wins / 80 <= 0.93
+    assert 0.6 <= wins / 40 <= 0.97
 
 
 def test_more_epochs_help_where_the_noise_is_within_questions_alone() -> None:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_testing.forgeries.c_functions import forged_c
 
@@ -118,10 +119,10 @@ const double last(const double from[restrict 3][2], int n) { return from[n][1]; 
     ("text", "flags"),
     [
         (WORK, ["-x", "c"]),
-        (WORK, ["-x", "c++"]),
+        pytest.param(WORK, ["-x", "c++"], marks=HEAVY),
         (CPP, ["-x", "c++"]),
         (RETURNING, ["-x", "c"]),
-        (RETURNING.replace("const double last", "double last_of_all"), ["-x", "c"]),
+        pytest.param(RETURNING.replace("const double last", "double last_of_all"), ["-x", "c"], marks=HEAVY),
         ("int main(void) {\n  return 0;\n}\n", ["-x", "c"]),
     ],
 )

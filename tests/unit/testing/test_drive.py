@@ -336,7 +336,7 @@ def test_a_word_is_said_by_several_threads_at_a_time(tmp_path: Path) -> None:
 
     def say() -> None:
         together.wait()
-        for _ in range(300):
+        for _ in range(60):
             made.say(1, "go")
         said.append(True)
 

@@ -295,7 +295,7 @@ def test_a_program_that_takes_no_line_more_is_told_from_none(site: Path) -> None
 @pytest.mark.skipif(not seccomp.available(), reason="this host has no seccomp to hide the others with")
 @pytest.mark.parametrize(
     ("task", "seen"),
-    cells([("executed", True), ("started", False), ("held", False)], always=[("executed", True), ("held", False)]),
+    cells([("executed", True), ("started", False), ("held", False)], always=[("executed", True)]),
 )
 def test_where_candidates_may_write_files_none_that_one_wrote_is_a_sign(task: str, seen: bool, site: Path) -> None:
     installed(site, "outside_suite", OUTSIDE)

@@ -7,6 +7,7 @@ import re
 from contextlib import suppress
 
 import pytest
+from tests.whole import HEAVY
 
 from tracebench_core.contracts import Problem, Trainer
 from tracebench_core.errors import BudgetExhausted, ModelError
@@ -142,6 +143,7 @@ class RejectsItsBest(Sound):
                 problem.evaluate(dict.fromkeys(problem.initial, 0.5), examples)
 
 
+@HEAVY  # `TestSound` goes through them one by one
 def test_a_sound_trainer_passes_every_check() -> None:
     assert list(check_trainer(Subject(Sound))) == []
 

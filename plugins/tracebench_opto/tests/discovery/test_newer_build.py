@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -20,8 +22,8 @@ pytest.importorskip("opto", reason="opto is an extra of this plugin")
 
 import layouts
 
-HOST = """
-    import json, sys
+IMPORTS = """
+    import json, os, sys, traceback
     from tracebench_core.plugins.host import PluginHost
     from tracebench_core.plugins.refs import load_ref
     from tracebench_core.specs import Budget
@@ -30,7 +32,10 @@ HOST = """
     from tracebench_opto import plugin
     from tracebench_opto.discovery.probe import _answer
     from tracebench_opto.proposers import builders
-
+"""
+HOST = (
+    IMPORTS
+    + """
     host = PluginHost({}, options={"opto": json.loads(sys.argv[1])})
     host.register(plugin, "opto")
 
@@ -41,39 +46,71 @@ HOST = """
         toy = build_dials(parameters=2, train=4, validation=3)
         return run_trial(trainer, toy, answer=answer, optimizer=optimizer, **kwargs)
 """
+)
+FORKS = (
+    IMPORTS
+    + """
+    for line in sys.stdin:
+        script, options, *said = json.loads(line)
+        forked = os.fork()
+        if forked == 0:
+            for number, path in zip((1, 2), said):
+                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), number)
+            sys.argv, code = ["-c", options], 1
+            try:
+                exec(script, {"__name__": "__main__"})
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        print(os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]), flush=True)
+"""
+)
+"""Runs each script that it is sent in a fork, so that what the scripts of a build have in common is imported once."""
 
 
 ONE_DIAL = """
     build_two = build_dials
     build_dials = lambda parameters, **sizes: build_two(parameters=1, **sizes)
 """
-Trees = Callable[[str], Path]
+
+
+Started = Callable[[str], "subprocess.Popen[str]"]
 
 
 @pytest.fixture(scope="module")
-def trees(tmp_path_factory: pytest.TempPathFactory) -> Trees:
-    """Plant each layout once: what discovery learns of it is remembered beside it."""
-    return cache(lambda layout: layouts.plant(tmp_path_factory.mktemp(layout.lower()), getattr(layouts, layout)))
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """Plant each layout once, with a process for its scripts: what discovery learns of it is remembered beside it."""
+    with ExitStack() as begun:
+
+        def start(layout: str) -> subprocess.Popen[str]:
+            folder = layouts.plant(tmp_path_factory.mktemp(layout.lower()), getattr(layouts, layout)).parent
+            env = os.environ | {"PYTHONPATH": str(folder), "TRACEBENCH_CACHE": str(folder / "cache")}
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            return begun.enter_context(
+                subprocess.Popen([sys.executable, "-c", dedent(FORKS)], cwd=folder, env=env, **pipes)
+            )
+
+        yield cache(start)
 
 
-def in_newer_opto(trees: Trees, layout: str, script: str, *, options: dict[str, Any] | None = None) -> Any:
+def in_newer_opto(trees: Started, layout: str, script: str, *, options: dict[str, Any] | None = None) -> Any:
     """Run a script where `opto` is a planted tree; return what it prints last, as JSON."""
-    folder = trees(layout)
-    env = os.environ | {"PYTHONPATH": str(folder.parent), "TRACEBENCH_CACHE": str(folder.parent / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-c", dedent(HOST) + dedent(script), json.dumps(options or {})],
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-        env=env,
-        cwd=folder.parent,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.strip().rpartition("\n")[2])
+    process = trees(layout)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with tempfile.TemporaryDirectory() as folder:
+        out, errors = Path(folder, "out"), Path(folder, "errors")
+        order = [dedent(HOST) + dedent(script), json.dumps(options or {}), str(out), str(errors)]
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "0\n", errors.read_text()
+        return json.loads(out.read_text().strip().rpartition("\n")[2])
 
 
-def test_the_catalog_lists_running_broken_needing_and_excluded_trainers(trees: Trees) -> None:
+def test_the_catalog_lists_running_broken_needing_and_excluded_trainers(trees: Started) -> None:
     script = """
         from tracebench_core.errors import UsageError
         loaded = [t for t in host.catalog().trainers if t.startswith("opto:")]
@@ -104,7 +141,7 @@ def test_the_catalog_lists_running_broken_needing_and_excluded_trainers(trees: T
     assert "abstract" in found["excluded"]["opto:Minibatch"]
 
 
-def test_a_discovered_trainer_is_metered_archived_and_seeded(trees: Trees) -> None:
+def test_a_discovered_trainer_is_metered_archived_and_seeded(trees: Started) -> None:
     script = """
         settings = {"num_steps": 3}
         one, two = (run("opto:PrioritySearch", settings, builders.optoprime, seed=5) for _ in range(2))
@@ -128,7 +165,7 @@ def test_a_discovered_trainer_is_metered_archived_and_seeded(trees: Trees) -> No
     assert found["evaluations"] >= 3 + 3
 
 
-def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alone(trees: Trees) -> None:
+def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alone(trees: Started) -> None:
     script = """
         trial = run("opto:MinibatchAlgorithm", {"num_epochs": 2}, builders.optoprime)
         assert trial.error is None, trial.error
@@ -141,7 +178,7 @@ def test_what_a_trainer_left_is_measured_whole_also_when_it_looked_at_train_alon
 
 
 @HEAVY
-def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) -> None:
+def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Started) -> None:
     script = """
         from tracebench_engine.builtin.tasks.simple import SimpleTask
         from tracebench_core.specs import Example, Feedback, Parameter
@@ -181,7 +218,7 @@ def test_a_traced_task_keeps_its_graph_under_a_discovered_trainer(trees: Trees) 
     assert re.search(r"add\d+ = add\(x=\w+, y=shift0\)", found["prompt"])
 
 
-def test_a_class_goes_on_to_the_cap_unless_it_is_told_how_long(trees: Trees) -> None:
+def test_a_class_goes_on_to_the_cap_unless_it_is_told_how_long(trees: Started) -> None:
     script = """
         from tracebench_core.specs import Budget
         cap = Budget(evaluations=60, llm_calls=100)
@@ -200,7 +237,7 @@ def test_a_class_goes_on_to_the_cap_unless_it_is_told_how_long(trees: Trees) -> 
 
 
 @HEAVY
-def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
+def test_a_parameter_that_is_an_object_can_be_a_key(trees: Started) -> None:
     script = """
         from tracebench_engine.builtin.tasks.examples import build_greeting
         from tracebench_testing import Toy
@@ -226,7 +263,7 @@ def test_a_parameter_that_is_an_object_can_be_a_key(trees: Trees) -> None:
 
 
 @HEAVY
-def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Trees) -> None:
+def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees: Started) -> None:
     script = """
         from tracebench_engine.builtin.tasks.simple import SimpleTask
         from tracebench_core.contracts import EvaluationFailed
@@ -263,7 +300,7 @@ def test_a_candidate_that_fails_never_looks_better_than_one_that_does_not(trees:
 
 
 @HEAVY
-def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> None:
+def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Started) -> None:
     script = """
         trial = run("opto:GEPAAlgorithmBase", {}, builders.optoprime, budget=Budget(evaluations=30))
         print(json.dumps({"spent": trial.spent, "used": trial.used.evaluations, "candidates": len(trial.candidates)}))
@@ -274,7 +311,7 @@ def test_a_trainer_that_swallows_errors_is_ended_by_its_budget(trees: Trees) -> 
     assert found["candidates"] > 1
 
 
-def test_rubbish_changes_no_value_and_is_recorded(trees: Trees) -> None:
+def test_rubbish_changes_no_value_and_is_recorded(trees: Started) -> None:
     script = """
         rubbish = lambda prompt, call: '{"suggestion": {"dial_00": "far", "dial_10": null}}' if call else "no idea"
         trial = run("opto:PrioritySearch", {"num_steps": 2}, builders.optoprime, answer=rubbish)
@@ -286,7 +323,7 @@ def test_rubbish_changes_no_value_and_is_recorded(trees: Trees) -> None:
     assert found == {"candidates": 1, "names": ["proposal_malformed", "proposal_refused"]}
 
 
-def test_an_unknown_setting_and_a_foreign_proposer_are_refused(trees: Trees) -> None:
+def test_an_unknown_setting_and_a_foreign_proposer_are_refused(trees: Started) -> None:
     script = """
         from pydantic import ValidationError
         from tracebench_engine.builtin import reflective
@@ -302,7 +339,7 @@ def test_an_unknown_setting_and_a_foreign_proposer_are_refused(trees: Trees) -> 
 
 
 @HEAVY
-def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Trees) -> None:
+def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Started) -> None:
     script = """
         spec = host.component("trainer", "opto:POLCA")
         model = load_ref(spec.settings, owner="opto:POLCA")()
@@ -315,7 +352,7 @@ def test_the_settings_that_make_a_class_run_here_are_its_defaults(trees: Trees) 
 
 
 @HEAVY
-def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> None:
+def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Started) -> None:
     script = """
         from tracebench_core.specs import Parameter
         from tracebench_testing import Toy
@@ -349,7 +386,7 @@ def test_an_optimizer_that_speaks_xml_is_offered_and_guarded(trees: Trees) -> No
     assert found["absent"] == ["OptoPrime", "OPRO", "OptoPrimeMulti", "TextGrad", "OptoPrimeV2"]
 
 
-def test_optimize_anything_is_offered_where_the_build_has_it_and_climbs_within_the_cap(trees: Trees) -> None:
+def test_optimize_anything_is_offered_where_the_build_has_it_and_climbs_within_the_cap(trees: Started) -> None:
     script = """
         from tracebench_core.specs import Budget
         cap = Budget(evaluations=60, llm_calls=15)
@@ -371,7 +408,7 @@ def test_optimize_anything_is_offered_where_the_build_has_it_and_climbs_within_t
     assert found["train"] == 20, "the library's own default where nothing is capped"
 
 
-def test_optimize_anything_shows_several_parameters_as_one_text_and_outlives_what_is_none(trees: Trees) -> None:
+def test_optimize_anything_shows_several_parameters_as_one_text_and_outlives_what_is_none(trees: Started) -> None:
     script = """
         from tracebench_core.specs import Budget
         prompts = []
@@ -395,7 +432,7 @@ def test_optimize_anything_shows_several_parameters_as_one_text_and_outlives_wha
     assert found["kinds"].count("proposal_refused") == 2
 
 
-def test_optimize_anything_is_not_offered_where_the_build_has_none(trees: Trees) -> None:
+def test_optimize_anything_is_not_offered_where_the_build_has_none(trees: Started) -> None:
     script = """
         print(json.dumps([t for t in host.find_trainers().trainers if "anything" in t]))
     """

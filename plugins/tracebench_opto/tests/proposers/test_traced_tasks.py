@@ -27,24 +27,26 @@ trace: Any = load("opto.trace")
 TEXT = "def shape(self, text):\n    return text.upper()"
 
 
-class Greeter(trace.Module):  # type: ignore[misc]
-    """Greets: a style, an inner module and a trainable method. Its repr names an address."""
+with quick_frames():
 
-    def __init__(self) -> None:
-        self.greeting = trace.node("Hello", name="greeting", trainable=True)
-        self.tail = Tail()
+    class Greeter(trace.Module):  # type: ignore[misc]
+        """Greets: a style, an inner module and a trainable method. Its repr names an address."""
 
-    @trace.bundle(trainable=True)
-    def shape(self, text):  # type: ignore[no-untyped-def]
-        return text.upper()
+        def __init__(self) -> None:
+            self.greeting = trace.node("Hello", name="greeting", trainable=True)
+            self.tail = Tail()
 
-    @trace.bundle()
-    def join(self, greeting, name, mark):  # type: ignore[no-untyped-def]
-        """Join them."""
-        return f"{greeting} {name}{mark}"
+        @trace.bundle(trainable=True)
+        def shape(self, text):  # type: ignore[no-untyped-def]
+            return text.upper()
 
-    def forward(self, name: str) -> Any:
-        return self.shape(self.join(self.greeting, name, self.tail.mark))
+        @trace.bundle()
+        def join(self, greeting, name, mark):  # type: ignore[no-untyped-def]
+            """Join them."""
+            return f"{greeting} {name}{mark}"
+
+        def forward(self, name: str) -> Any:
+            return self.shape(self.join(self.greeting, name, self.tail.mark))
 
 
 class Tail(trace.Module):  # type: ignore[misc]

@@ -15,6 +15,7 @@ from tracebench_core.plugins.refs import load_ref
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import Example, Feedback
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_opto.bridge.frames import quick_frames
 from tracebench_opto.bridge.library import load
 from tracebench_opto.proposers import builders
 from tracebench_opto.tasks.traced import TracedTask, Voice
@@ -26,21 +27,23 @@ STILL = Lesson(lambda v, _: v, lambda v, _: v)
 SPANISH = 'def decide(self, instruction, said):\n    return "es" if "soy" in said else "en"'
 
 
-@trace.model
-class Asks:
-    """Passes the input and an instruction to a model."""
+with quick_frames():
 
-    def __init__(self, voice: Voice) -> None:
-        self.voice = voice
-        self.instruction = trace.node("Answer.", name="instruction", trainable=True)
+    @trace.model
+    class Asks:
+        """Passes the input and an instruction to a model."""
 
-    def forward(self, said: str) -> Any:
-        return self.reply(self.instruction, said)
+        def __init__(self, voice: Voice) -> None:
+            self.voice = voice
+            self.instruction = trace.node("Answer.", name="instruction", trainable=True)
 
-    @trace.bundle()
-    def reply(self, instruction, said):  # type: ignore[no-untyped-def]
-        """Ask."""
-        return self.voice([{"role": "user", "content": f"AGENT {instruction} {said}"}])
+        def forward(self, said: str) -> Any:
+            return self.reply(self.instruction, said)
+
+        @trace.bundle()
+        def reply(self, instruction, said):  # type: ignore[no-untyped-def]
+            """Ask."""
+            return self.voice([{"role": "user", "content": f"AGENT {instruction} {said}"}])
 
 
 class Proposes:

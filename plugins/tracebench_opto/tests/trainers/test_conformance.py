@@ -16,7 +16,7 @@ CHEAP = [code for code in TRAINER_CHECKS if code not in COSTLY]
 OF_EACH_KIND = ("BasicSearch", "BeamSearch", "GEPA-Base", "OPRO")
 MATRIX = [(name, code) for name in SPECS for code in TRAINER_CHECKS]
 BY_TURNS = {(name, code) for turn, name in enumerate(SPECS) for code in CHEAP[turn % 8 :: 8]}
-BY_TURNS |= set(zip(OF_EACH_KIND, COSTLY, strict=True))
+BY_TURNS |= set(zip(OF_EACH_KIND[::2], COSTLY[::2], strict=True))
 ALWAYS = [cell for cell in MATRIX if cell in BY_TURNS or (cell[0] in OF_EACH_KIND[:2] and cell[1] not in COSTLY)]
 OFTEN = [(name, code) for turn, name in enumerate(SPECS) for code in CHEAP[(turn + 1) % 2 :: 2]]
 
