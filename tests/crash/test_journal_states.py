@@ -314,3 +314,16 @@ def test_an_index_made_after_a_log_was_forged_does_not_vouch_for_it_when_the_jou
     store.resume()
     store.lose(how="nonsense")
     store.teardown()
+
+
+def test_a_damage_that_was_accepted_is_so_on_another_machine() -> None:
+    store = Store()
+    store.begin()
+    store.is_killed(at=32, mode="after")
+    store.garble(place=0.0, byte=27)
+    store.cut(keep=0.8, torn=True)
+    store.accept()
+    store.move()
+    store.lose_index(how="nonsense")
+    store.resume()
+    store.teardown()

@@ -99,15 +99,25 @@ def accept_losses(run_dir: Path) -> list[Finding]:
     layout = RunLayout(run_dir)
     losses = [finding for finding in check_run(run_dir) if finding.mended_by == "accept"]
     if losses:
+        paths = dict.fromkeys(finding.path for finding in losses)
         with RunLock(layout), Journal(layout) as journal:
-            if witness.is_lost(layout, trust=read_trust(layout)):
+            trust = read_trust(layout)
+            if witness.is_lost(layout, trust=trust):
                 declare_meta(layout, journal)  # it begins anew
-            for path in dict.fromkeys(finding.path for finding in losses):
+            elif layout.journal("main").name in paths:
+                _tell_meta_again(layout, journal, trust=trust)
+            for path in paths:
                 journal.accepted(path, seal_of(layout.path / path))
             trust = read_trust(layout)
             write_files_index(layout, trust=trust, is_accepted=True)
             journal.indexed(seal_of(layout.files_index))
     return losses
+
+
+def _tell_meta_again(layout: RunLayout, journal: Journal, *, trust: Trust) -> None:
+    """Have a damaged journal say once more how the run began: where its key is not, the lines behind damage vouch for nothing."""
+    files = {path: seal_of(file) for path, file in layout.described().items() if trust.holds_meta(layout, path)}
+    journal.opened({path: seal for path, seal in files.items() if seal is not None})
 
 
 def _check_job(layout: JobLayout, job: JobSpec, *, trust: Trust) -> list[Finding]:
