@@ -53,7 +53,9 @@ def planned(cli: Cli, *arguments: str, env: Mapping[str, str] = CORE_ONLY) -> di
 @pytest.mark.parametrize(
     "budget",
     cells(
-        [("{evaluations: 30}",), ("{evaluations: 10}",), ("{tokens: 6000}",), ("{}",)], always=[("{evaluations: 10}",)]
+        [("{evaluations: 30}",), ("{evaluations: 10}",), ("{tokens: 6000}",), ("{}",)],
+        always=[("{evaluations: 10}",)],
+        often=[("{tokens: 6000}",), ("{}",)],
     ),
 )
 def test_the_plan_holds_what_the_run_then_uses(cli: Cli, config: Path, tmp_path: Path, budget: str) -> None:

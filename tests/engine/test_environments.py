@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests import warm
 from tests.crash.processes import bearers, tree
-from tests.whole import HEAVY, one_in
+from tests.whole import HEAVY, SOAK, one_in
 
 from tracebench_core.contracts import NotMeasured
 from tracebench_core.specs import ExecutorSetting
@@ -199,8 +199,7 @@ def test_what_holds_environments_is_started_again_in_the_run_and_its_jobs_are_ru
     assert not bearers(str(runs))
 
 
-@HEAVY
-@pytest.mark.parametrize("workers", [2, 1])
+@pytest.mark.parametrize("workers", [pytest.param(2, marks=HEAVY), pytest.param(1, marks=SOAK)])
 def test_one_that_ends_what_holds_it_fails_its_job_with_words_and_the_others_get_a_new_one(
     diary: Path, tmp_path: Path, workers: int
 ) -> None:

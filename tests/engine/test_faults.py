@@ -174,6 +174,7 @@ def test_a_template_that_is_ended_hands_its_jobs_to_the_next_one(lab: Lab, tmp_p
     cells(
         product(("gateway", "sandbox"), (signal.SIGKILL, signal.SIGTERM)),
         always=[("gateway", signal.SIGKILL)],
+        often=[("sandbox", signal.SIGTERM)],
     ),
 )
 def test_a_gateway_or_sandbox_server_that_is_ended_is_started_again(

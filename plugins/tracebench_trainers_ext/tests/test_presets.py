@@ -40,7 +40,7 @@ REAL = [spec.name for spec in AGENTS if spec.is_installable]
 SOON, OTHERS = pytest.mark.heavy("agents_two"), pytest.mark.heavy("agents")
 ALL = [pytest.param(name, marks=SOON if name in TWO else OTHERS) for name in REAL]
 SLOW = [pytest.param(name, marks=SOON if name == TWO[0] else OTHERS) for name in REAL]
-"""For what takes a minute by the clock."""
+"""For what takes a minute by the clock, or seconds of a processor and asks little of the agent."""
 LONG = [pytest.param(name, marks=OTHERS) for name in REAL]
 """Of what takes minutes."""
 SOLVED = STAGES[-1]
@@ -145,7 +145,7 @@ def test_a_cap_of_calls_ends_an_agent_and_what_it_found_is_kept(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("axis", ["tokens", "usd"])
-@pytest.mark.parametrize("agent", ALL)
+@pytest.mark.parametrize("agent", SLOW)
 def test_a_cap_of_tokens_or_money_is_not_passed_by_any_agent(
     tmp_path: Path, installed: Any, plain: Any, agent: str, axis: str
 ) -> None:
@@ -334,7 +334,7 @@ def write_repository(root: Path) -> None:
     write(root, "two", experiment, {**REPOSITORY, "score.sh": MEASURED})
 
 
-@pytest.mark.parametrize("agent", ALL)
+@pytest.mark.parametrize("agent", SLOW)
 def test_an_agent_edits_a_repository_of_several_files_and_what_it_found_is_kept_where_a_cap_ends_it(
     tmp_path: Path, installed: Any, agent: str
 ) -> None:
@@ -374,7 +374,7 @@ def test_an_agent_edits_a_repository_of_several_files_and_what_it_found_is_kept_
 DIAL = "rate=5\nflavour=plain\ncrash=\nhang=\nsilent=\n"
 
 
-@pytest.mark.parametrize("agent", ALL)
+@pytest.mark.parametrize("agent", SLOW)
 def test_an_agent_edits_the_files_of_an_experiment_by_its_name(tmp_path: Path, installed: Any, agent: str) -> None:
     installed(agent)
     write_dial(tmp_path / "root")

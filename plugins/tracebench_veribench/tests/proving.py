@@ -21,10 +21,10 @@ def requires_coq(test: Any) -> Any:
     )
 
 
-def a_part(values: Iterable[Any]) -> list[Any]:
-    """Return values as parameters, of which two in three wait for the group `coq_soak`."""
+def one_in(number: int, values: Iterable[Any]) -> list[Any]:
+    """Return values as parameters: the first and then one in so many; the others wait for the group `coq_soak`."""
     soak = pytest.mark.heavy("coq_soak")
-    return [pytest.param(value, marks=soak if turn % 3 else ()) for turn, value in enumerate(values)]
+    return [pytest.param(value, marks=soak if turn % number else ()) for turn, value in enumerate(values)]
 
 
 @dataclass
