@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.whole import HEAVY
+from tests.whole import HEAVY, SOAK
 
 GULLIBLE = """
 from tracebench_core.specs import Calibration, Example, Feedback, Parameter, TaskSpec
@@ -31,7 +31,7 @@ def attack(*words: str, at: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=580, cwd=at)
 
 
-@HEAVY
+@SOAK  # `tests/docs/test_register.py` has one that holds
 @pytest.mark.timeout(600)
 def test_a_task_that_holds_says_how_many_it_withstood(tmp_path: Path) -> None:
     done = attack("internal:code_param", "internal:numeric_param", "--json", at=tmp_path)

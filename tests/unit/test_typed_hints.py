@@ -34,8 +34,7 @@ def type_it(hint: str, home: Path, **environ: str) -> subprocess.CompletedProces
     return subprocess.run(["bash", "-ec", hint], env=env, capture_output=True, text=True, check=False, timeout=120)
 
 
-@HEAVY
-@pytest.mark.parametrize("has_pip", [True, False])
+@pytest.mark.parametrize("has_pip", [pytest.param(True, marks=SOAK), pytest.param(False, marks=HEAVY)])
 def test_a_hint_works_in_an_environment_without_uv(tmp_path: Path, has_pip: bool) -> None:
     venv = tmp_path / "an environment"
     options = [] if has_pip else ["--without-pip"]
