@@ -114,6 +114,24 @@ def test_scores_are_added_named_by_their_judge_and_compared_with_newer_runs(
     )
 
 
+def test_given_candidates_are_scored_again_and_what_cannot_be_measured_is_told(
+    cli: Cli, env: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert cli("evaluate", "mine:near", "--seeds", "2", "--run-id", "given", env=env).returncode == 0
+
+    shown = cli("regrade", "given", env=env)
+    assert (shown.returncode, shown.stdout.count("\t-1.5\t-1.5\t")) == (0, 2), shown.stderr
+    assert "`compare` reads each row as it was measured" in shown.stderr
+
+    module = tmp_path / "site" / "mine.py"
+    broken = 'from tracebench_core.contracts import NotMeasured\n        raise NotMeasured("no reading")'
+    module.write_text(SUITE.replace('return float(values["x"])\n', f"{broken}\n", 1))
+    shown = cli("regrade", "given", env=env)
+    assert shown.returncode == 1
+    assert shown.stdout.count("1 of 1 evaluations could not be measured, the last because of: no reading") == 2
+    assert "Traceback" not in shown.stderr
+
+
 def test_one_judge_makes_runs_of_two_versions_comparable(cli: Cli, env: Mapping[str, str], tmp_path: Path) -> None:
     only = ["-o", "tasks=[mine:near]"]
     assert cli("run", "--config", "c.yaml", *only, "-o", "run_id=old", env=env).returncode == 0

@@ -59,6 +59,12 @@ def test_what_a_killed_process_left_goes_with_the_next_and_nothing_else(tmp_path
     assert names(tmp_path) == {*mine, beside}
 
 
+def test_where_there_can_be_none_the_target_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, draft_beside(tmp_path / "none" / "out"):
+        pass
+    assert caught.value.filename == str(tmp_path / "none" / "out")
+
+
 def test_where_nothing_can_be_held_it_is_written_and_nothing_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

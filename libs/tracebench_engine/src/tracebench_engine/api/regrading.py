@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracebench_core.errors import NothingSelectedError, UsageError, quoted
 from tracebench_core.ids import did_you_mean
-from tracebench_core.specs import JobSpec
+from tracebench_core.specs import JobResult, JobSpec
 from tracebench_core.specs.regrade import Regrade as Regrade
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_engine.checks.regrading import regrade_jobs
@@ -51,7 +51,7 @@ def to_regrade(run: Run, tasks: Sequence[str] = ()) -> list[JobSpec]:
                 f"Run `{run.run_id}` has no task `{name}`.{near}", hint=f"--task {known[0]}" if known else ""
             )
     chosen = [job for job in run.planned if not tasks or job.task_id in tasks]
-    scored = [job for job in chosen if run.results[job.job_id].score_val_best is not None]
+    scored = [job for job in chosen if _has_score(run.results[job.job_id])]
     if not scored:
         raise NothingSelectedError(
             f"No job of `{run.run_id}` has a score.", hint=f"trace-bench resume {quoted(run.layout.path)}"
@@ -59,3 +59,8 @@ def to_regrade(run: Run, tasks: Sequence[str] = ()) -> list[JobSpec]:
     for job in scored:
         run.demand_events(job.job_id)
     return scored
+
+
+def _has_score(result: JobResult) -> bool:
+    """Tell whether a job has a score; one whose candidate was given may have none but that of test."""
+    return result.score_val_best is not None or result.score_test is not None

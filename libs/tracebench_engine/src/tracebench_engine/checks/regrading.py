@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import takewhile
 
-from tracebench_core.errors import RunDirError, TraceBenchError
+from tracebench_core.errors import BudgetExhausted, RunDirError, TraceBenchError, TrainingStopped
 from tracebench_core.plugins import Catalog, PluginHost
 from tracebench_core.specs import JobOrder, JobSpec, TaskSpec
 from tracebench_core.specs.events import DataKnown, Event, Flagged, LLMCall, Scored
@@ -63,7 +63,6 @@ def _scored_again(
         return (), {}, reason
     events: list[Event] = []
     recorder = Recorder(events.append, suite=job.suite, judge=judge_of(host, job.task_id, spec))
-    sandbox = job_sandbox(plan.config.sandbox, address=None, preload=spec.sandbox or (), readable=spec.readable)
     salts = plan.salts.by_split if plan.salts is not None and job.salt is not None else {}
     order = JobOrder(
         job=job,
@@ -83,6 +82,7 @@ def _scored_again(
             models = Recorded(layout.path, job.job_id, [e for e in known if isinstance(e, LLMCall)], plan.config.llm)
         except RunDirError as err:
             return (), {}, f"it asks a model, whose answers are needed: {err}"
+    sandbox = job_sandbox(plan.config.sandbox, address=None, preload=spec.sandbox or (), readable=spec.readable)
     trained = takewhile(lambda e: not isinstance(e, Scored | DataKnown), known)
     so_far = JobSoFar(trained, find=lambda _name: load_aggregate(host, spec))
     with temporary.scratch_folder() as folder:
@@ -94,15 +94,18 @@ def _scored_again(
             workdir=folder / "work",
             artifacts=folder / "artifacts",
         )
+        error = ""
         try:
             measure_job(order, context, so_far, BlobStore(own.blobs))
-        except TraceBenchError as err:
-            return (), {}, str(err)
+        except (TraceBenchError, BudgetExhausted, TrainingStopped) as err:
+            error = str(err)
         except Exception as err:  # noqa: BLE001 - whatever a suite raises is why this job has no second score
-            return (), {}, f"{type(err).__name__}: {err}"
+            error = f"{type(err).__name__}: {err}"
         finally:
             sandbox.close()
     if isinstance(models, Recorded) and models.missed:
-        return (), {}, models.missed
+        error = models.missed
+    if error:
+        return (), {}, error
     flags = {event.name: event.reason for event in events if isinstance(event, Flagged)}
     return tuple(event for event in events if isinstance(event, Scored)), flags, ""

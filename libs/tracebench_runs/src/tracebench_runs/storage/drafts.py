@@ -26,7 +26,10 @@ def draft_beside(target: Path) -> Iterator[Path]:
         with suppress(OSError), _held(left):
             shutil.rmtree(left)
     folder = target.parent / f"{name}{secrets.token_hex(6)}"
-    folder.mkdir(mode=0o700)
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as err:
+        raise OSError(err.errno, err.strerror, str(target)) from err
     with ExitStack() as stack:
         stack.callback(lambda: shutil.rmtree(folder, ignore_errors=True))
         with suppress(OSError):  # where nothing can be held, nothing is removed

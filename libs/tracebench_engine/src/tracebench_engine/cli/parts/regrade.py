@@ -10,6 +10,7 @@ import typer
 from tracebench_engine.api.console import output
 from tracebench_engine.api.console.locate import find_run
 from tracebench_engine.api.console.options import AsJson, RunsDir
+from tracebench_engine.cli.results.evaluated import is_evaluated
 
 if TYPE_CHECKING:
     from tracebench_engine.api.records import Run
@@ -59,6 +60,11 @@ def regrade(
     if failed:
         output.note(f"{len(failed)} of {len(done)} jobs could not be scored again; their scores stay as they were.")
         raise typer.Exit(FAILED)
+    if is_evaluated(run):
+        output.note(
+            "`compare` reads each row as it was measured, and none of these means: only `evaluate` measures rows."
+        )
+        return
     output.note(f"Next:  {output.command('compare', path)}")
 
 
