@@ -219,9 +219,36 @@ def test_a_recording_is_unpacked_once_and_again_where_a_part_is_missing(tmp_path
     assert (unpacked(shown, tmp_path / "runs") / "a").read_text() == "other"
     (place / "a").write_text("cut")
     assert (unpacked(shown, tmp_path / "runs") / "a").read_text() == "whole"
+    assert {path.name for path in (tmp_path / "runs/.demos").iterdir()} == {place.parent.name}
     archive.write_bytes(b"no zip")
     with pytest.raises(RunDirError, match="is no recorded run: "):
         unpacked(shown, tmp_path / "runs")
+
+
+@pytest.mark.parametrize("there", ["nothing", "a damaged one"])
+def test_a_recording_is_seen_whole_or_not_at_all_while_others_unpack_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    archive, runs, extract = tmp_path / "one.zip", tmp_path / "runs", zipfile.ZipFile.extractall
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("rec/a", "whole")
+    shown = Demo("one", archive, "One", "m", 1)
+    if there != "nothing":
+        (unpacked(shown, runs) / "a").write_text("cut")
+    seen = []
+
+    def extracting(self: zipfile.ZipFile, path: Path) -> None:
+        extract(self, path)
+        seen.extend(found.read_text() for found in runs.glob(".demos/[0-9a-f]*/rec/a"))
+        if len(seen) < 2:
+            seen.append("")
+            unpacked(shown, runs)
+
+    monkeypatch.setattr(zipfile.ZipFile, "extractall", extracting)
+    assert (unpacked(shown, runs) / "a").read_text() == "whole"
+    assert "whole" not in seen
+    (only,) = (runs / ".demos").iterdir()
+    assert (only / "rec/a").read_text() == "whole"
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import zipfile
+from contextlib import suppress
 from importlib.metadata import entry_points
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +17,16 @@ from tracebench_core.errors import RunDirError, TraceBenchError, UsageError
 from tracebench_core.ids import did_you_mean
 from tracebench_core.plugins import Catalog
 from tracebench_engine.builtin.hosting import open_host
+from tracebench_runs.storage.drafts import draft_beside
 from tracebench_runs.storage.layout import RECORDINGS as RECORDINGS
 
 GROUP = "tracebench.demos"
 """Entry points by which distributions offer recorded runs: the name, and a package that holds `<name>.zip` and `<name>.json`."""
 LAST = 100
+
+
+_THERE = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR})
+"""What a rename of a folder answers where something is."""
 
 
 class Demo(NamedTuple):
@@ -60,7 +68,9 @@ def demo_named(name: str | None) -> Demo:
     if chosen is None:
         names = [demo.name for demo in offered]
         told = (
-            f"No installed plugin offers the demo `{name}`.{did_you_mean(name, names)}" if name else "There is no demo."
+            f"No installed plugin offers the demo `{name}`.{did_you_mean(name, names)}"
+            if name is not None
+            else "There is no demo."
         )
         raise UsageError(told, hint="trace-bench demo --list")
     return chosen
@@ -94,10 +104,29 @@ def unpacked(demo: Demo, runs_dir: Path) -> Path:
         folder = runs_dir / RECORDINGS / hashlib.sha256(demo.archive.read_bytes()).hexdigest()[:12]
         with zipfile.ZipFile(demo.archive) as archive:
             if not _is_whole(folder, archive):
-                archive.extractall(folder)
+                _unpack(archive, folder)
             return folder / archive.namelist()[0].partition("/")[0]
     except (zipfile.BadZipFile, IndexError) as err:
         raise RunDirError(f"`{demo.archive}` is no recorded run: {err}.", hint="trace-bench demo --list") from err
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
+    """Put all of an archive in the place of a folder that there is not, or not whole; another command may do so at the same time."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with draft_beside(folder) as draft:
+        archive.extractall(draft)
+        for number in count():
+            try:
+                draft.rename(folder)
+            except OSError as err:
+                if err.errno not in _THERE:
+                    raise
+                if _is_whole(folder, archive):
+                    return
+                with suppress(FileNotFoundError):
+                    folder.rename(draft.with_name(f"damaged-{number}"))
+            else:
+                return
 
 
 def _is_whole(folder: Path, archive: zipfile.ZipFile) -> bool:
