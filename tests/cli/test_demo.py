@@ -238,3 +238,13 @@ def test_where_nothing_can_be_written_it_goes_to_a_temporary_folder(tmp_path: Pa
     assert done.returncode == 0, done.stderr[-2000:]
     assert "`runs` cannot be written" in done.stderr
     assert page_in(done.stdout).asked == []
+
+
+@pytest.mark.parametrize(("page", "words"), [("none/page.html", "No such file or directory"), (".", "Is a directory")])
+def test_a_page_that_cannot_be_written_is_refused_before_anything_runs(
+    cli: Cli, tmp_path: Path, page: str, words: str
+) -> None:
+    done = cli("demo", "stub", "--no-open", "-o", page)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"error: `{page}` cannot be written: {words}.\n  hint: trace-bench demo stub -o demo.html" in done.stderr
+    assert not (tmp_path / "runs").exists()

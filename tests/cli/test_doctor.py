@@ -289,3 +289,18 @@ def test_a_folder_that_another_process_does_not_see_is_told(tmp_path: Path, monk
     assert told == {"flush": True, "rename": False, "locks": False, "new files": False, "appends": False, "clock": True}
     assert "lock (flock)" in found["folder: locks"].value
     assert [*(tmp_path / "runs").iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words", "hint"),
+    [
+        (["--as", "candidate", "--config", "none.yaml"], "`--config` means nothing beside `--as`", "--as candidate"),
+        (["--as", "a b", "--live"], "`--live` means nothing beside `--as`", "--as 'a b'"),
+        (["--live", "--runs-dir", "r"], "`--runs-dir` means nothing beside `--live`", "--live --config FILE"),
+        (["-o", "mode=real"], "`-o` means nothing without `--config`", ""),
+    ],
+)
+def test_what_would_be_ignored_is_refused(cli: Cli, given: list[str], words: str, hint: str) -> None:
+    done = cli("doctor", *given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"error: {words}.\n  hint: trace-bench doctor {hint}".strip() in done.stderr

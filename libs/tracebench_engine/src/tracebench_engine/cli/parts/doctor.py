@@ -57,13 +57,19 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check what this machine has. Exits 3 when something that is needed is missing."""
+    given = {"--live": live, "--config": config is not None, "--runs-dir": runs_dir is not None, "-o": bool(override)}
     if participant is not None:
+        _refuse([name for name in given if given[name]], beside=("--as", participant))
         _look_as(participant, root, as_json=as_json)
         return
     from tracebench_engine.api import diagnose
     from tracebench_engine.api.configs import load_config
     from tracebench_engine.api.installed.hosting import open_host
 
+    if live:
+        _refuse(["--runs-dir"] if runs_dir is not None else [], beside=("--live", "--config", config or "FILE"))
+    if config is None:
+        _refuse(["-o"] if override else [], beside=())
     settings = load_config(config, overrides=override or ()) if config is not None else None
     host = open_host(root=root, plugins=settings.plugins if settings else None)
     if live:
@@ -75,6 +81,19 @@ def doctor(
 
         rows += try_folder(runs_dir)
     _tell(rows, as_json=as_json)
+
+
+def _refuse(ignored: Sequence[str], *, beside: Sequence[object]) -> None:
+    """Refuse options that mean nothing beside another, with the command without them.
+
+    Raises:
+        UsageError: when there is one.
+    """
+    from tracebench_core.errors import UsageError
+
+    if ignored:
+        where = f"beside `{beside[0]}`" if beside else "without `--config`"
+        raise UsageError(f"`{ignored[0]}` means nothing {where}.", hint=output.command("doctor", *beside))
 
 
 def _tell(rows: Sequence[Diagnosis], *, as_json: bool) -> None:

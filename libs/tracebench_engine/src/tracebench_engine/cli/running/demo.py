@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -47,9 +48,10 @@ def demo(
     if every:
         _list(demos(), as_json=as_json)
         return
+    shown = demo_named(name)
     if out is not None:
         spare_runs(out)
-    shown = demo_named(name)
+        _refuse_unwritable(out, shown)
     folder, recorded = _unpacked(shown, runs_dir)
     if not as_json:
         output.prose(f"{shown.title}. {shown.model} Candidates are run and scored here, now.")
@@ -129,8 +131,34 @@ def _page(shown: Demo, run_dir: Path, page: Path, *, same: bool) -> Path:
     try:
         put(page, text.encode("utf-8", "replace"))
     except OSError as err:
-        raise OutputError(f"`{page}` cannot be written: {err.strerror}.", hint="trace-bench demo -o demo.html") from err
+        raise _unwritable(page, shown, err.strerror) from err
     return page
+
+
+def _refuse_unwritable(page: Path, shown: Demo) -> None:
+    """Refuse a page that could not be written before a run is made for it.
+
+    Raises:
+        OutputError: its place is a folder, or in none that can be written.
+    """
+    here = page if page.exists() else page.parent
+    why = (
+        errno.EISDIR
+        if page.is_dir()
+        else 0
+        if os.access(here, os.W_OK)
+        else errno.EACCES
+        if here.exists()
+        else errno.ENOENT
+    )
+    if why:
+        raise _unwritable(page, shown, os.strerror(why))
+
+
+def _unwritable(page: Path, shown: Demo, why: str | None) -> OutputError:
+    return OutputError(
+        f"`{page}` cannot be written: {why}.", hint=output.command("demo", shown.name, "-o", "demo.html")
+    )
 
 
 CONSOLE = frozenset({"www-browser", "links", "elinks", "lynx", "w3m"})
