@@ -397,6 +397,29 @@ def test_a_recording_is_not_added_to(tmp_path: Path) -> None:
     assert (told.command, "trace-bench" in str(told), hints(found, [run])) == ("", False, [])
 
 
+@pytest.mark.parametrize("size", [2.0**-490, 2.0**-330, 2.0**260, 2.0**496])
+@pytest.mark.parametrize("shift", [0, 2])
+def test_scores_of_any_size_compare_as_those_of_one(tmp_path: Path, size: float, shift: int) -> None:
+    """`shift` takes seeds from one side alone, so that the test for partially overlapping samples is asked, too."""
+    statuses: dict[tuple[str, str, int], JobStatus] = {("B", "s:x", seed): "not_run" for seed in range(shift)}
+    found = []
+    for name, factor in (("one", 1.0), ("other", size)):
+        score = noisy(0.1)
+        run = make_run(
+            tmp_path / name,
+            lambda trainer, task, seed, score=score, factor=factor: factor * score(trainer, task, seed),
+            tasks=["s:x"],
+            seeds=range(9),
+            statuses=statuses,
+        )
+        pair = compare_runs([run]).pair("A", "B")
+        assert pair is not None
+        found.append((pair.difference.probability, pair.difference.interval.low, factor))
+    (first, low, _), (second, scaled, _) = found
+    assert second == pytest.approx(first)
+    assert scaled / size == pytest.approx(low)
+
+
 def test_what_rounding_leaves_of_nothing_is_nothing(tmp_path: Path) -> None:
     found = compare_runs([make_run(tmp_path / "r", lambda t, *_: 0.1 + 0.2 if t == "A" else 0.9, initial=0.3)])
 

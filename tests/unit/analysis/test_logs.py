@@ -106,6 +106,7 @@ def test_a_log_in_zstd_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
+        (1e150, 1e150), (-1e151, None),
         ("C", 1.0), ("I", 0.0), ("P", 0.5), ("N", 0.0), ("yes", 1.0), ("False", 0.0), ("0.25", 0.25), (True, 1.0), (3, 3.0),
         ("c", None), ("maybe", None), ("nan", None), (float("nan"), None), (None, None), (10**400, None),
     ],

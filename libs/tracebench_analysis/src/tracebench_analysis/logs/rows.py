@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tracebench_core.averages import LARGEST
 from tracebench_core.errors import UsageError, quoted
 
 SHOWN = 8
@@ -116,14 +116,14 @@ def parsed(text: bytes, where: str, *, hint: str) -> Any:
 
 
 def finite(value: object) -> float | None:
-    """Return a number as it is, and None for everything that is no finite one."""
+    """Return a number as it is, and None for everything that is no finite one, or beyond what can be averaged."""
     if not isinstance(value, int | float):
         return None
     try:
         found = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return found if abs(found) <= LARGEST else None
 
 
 def digest_of(value: object) -> str:

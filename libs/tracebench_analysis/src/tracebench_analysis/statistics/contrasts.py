@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tracebench_analysis.statistics.intervals import CONFIDENCE, LEAST, Interval, variance
+from tracebench_analysis.statistics.intervals import CONFIDENCE, LEAST, Interval, pooled_freedom, variance
 from tracebench_analysis.statistics.rounding import ROUNDING, is_rounding, settled, size_of
 from tracebench_runs.results.student import cdf, quantile
 
@@ -89,8 +89,7 @@ class Contrast:
         parts = [(t.variance, t.freedom) for t in self.tasks if t.variance]
         if not parts:
             return math.floor(self.observed)
-        total = math.fsum(v for v, _ in parts)
-        return max(1, math.floor(total * total / math.fsum(v * v / f for v, f in parts) + ROUNDING))
+        return max(1, math.floor(pooled_freedom(parts) + ROUNDING))
 
     @property
     def observed(self) -> float:
@@ -220,10 +219,17 @@ def _overlapping(
     welch = v / n + w / m
     if welch <= 0:
         return 0.0, float(n + m - 2)
-    freedom = welch**2 / ((v / n) ** 2 / (n - 1) + (w / m) ** 2 / (m - 1))
+    freedom = pooled_freedom([(v / n, n - 1), (w / m, m - 1)])
     if both < CORRELATED:
         return welch, freedom
-    shared = 2 * _correlation([one[s] for s in common], [other[s] for s in common]) * math.sqrt(v * w) * both / (n * m)
+    shared = (
+        2
+        * _correlation([one[s] for s in common], [other[s] for s in common])
+        * math.sqrt(v)
+        * math.sqrt(w)
+        * both
+        / (n * m)
+    )
     freedom = both - 1 + (freedom - both + 1) / (n + m) * (n + m - 2 * both)
     return max(0.0, welch - shared), freedom
 
@@ -234,7 +240,7 @@ def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float:
         return 0.0
     x, y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
     together = math.fsum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / (len(xs) - 1)
-    return max(-1.0, min(1.0, together / math.sqrt(v * w)))
+    return max(-1.0, min(1.0, together / math.sqrt(v) / math.sqrt(w)))
 
 
 def _mean(values: Sequence[float], size: float) -> float:

@@ -73,17 +73,28 @@ def mean_of_means(strata: Strata) -> float:
 def standard_error(strata: Strata) -> StandardError | None:
     """Return the standard error over seeds, the tasks being fixed; None when a stratum has one score only.
 
-    The degrees of freedom are Satterthwaite's (1946), rounded down: sum(v)^2 / sum(v^2 / (n - 1)) with v = s^2 / n.
+    The degrees of freedom are Satterthwaite's, rounded down.
     """
     if not strata or any(len(s) < LEAST for s in strata):
         return None
-    parts = [variance(s) / len(s) for s in strata]
-    total = math.fsum(parts)
-    if total <= 0:
-        return StandardError(0.0, sum(len(s) - 1 for s in strata))
-    spread = math.fsum(v * v / (len(s) - 1) for v, s in zip(parts, strata, strict=True))
-    freedom = total * total / spread if spread > 0 else float(sum(len(s) - 1 for s in strata))
-    return StandardError(math.sqrt(total) / len(strata), max(1, math.floor(freedom + 1e-9)))
+    parts = [(variance(s) / len(s), len(s) - 1) for s in strata]
+    error = math.sqrt(math.fsum(v for v, _ in parts)) / len(strata)
+    return StandardError(error, max(1, math.floor(pooled_freedom(parts) + 1e-9)))
+
+
+def pooled_freedom(parts: Sequence[tuple[float, float]]) -> float:
+    """Return the degrees of freedom of a sum of variances, each with its own: sum(v)^2 / sum(v^2 / f), or all of them where none varies.
+
+    F. E. Satterthwaite (1946), Biometrics Bulletin 2:110. Variances are taken by the power of two of the largest, so that the square of
+    none is beyond what a float holds.
+    """
+    largest = max(v for v, _ in parts)
+    if largest <= 0:
+        return math.fsum(f for _, f in parts)
+    exponent = -math.frexp(largest)[1]
+    scaled = [(math.ldexp(v, exponent), f) for v, f in parts if v]
+    total = math.fsum(v for v, _ in scaled)
+    return total * total / math.fsum(v * v / f for v, f in scaled)
 
 
 def t_interval(strata: Strata, *, confidence: float = CONFIDENCE) -> Interval:
