@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import subprocess
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from tests.cli.conftest import COMMAND
 
 Cli = Callable[..., CompletedProcess[str]]
 Install = Callable[..., Mapping[str, str]]
@@ -344,6 +349,25 @@ def test_strict_finds_what_would_break_a_job_and_survives_it(cli: Cli, config: P
     assert "ended with exit code 0" in told["[FAIL] mine:quits"]
     assert "fails on its own initial candidate" in told["[FAIL] mine:broken"]
     assert "[OK] mine:sound" in told
+
+
+def test_what_a_task_hangs_in_ends_with_a_command_that_is_killed(
+    config: Path, plugin_path: Install, tmp_path: Path
+) -> None:
+    told = tmp_path / "tried"
+    hangs = f"def hangs():\n    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n    time.sleep(600)\n"
+    suite = TROUBLESOME.replace("def hangs(): time.sleep(600)\n", hangs).replace("import os", "import os, pathlib")
+    env = plugin_path("mine", suite, group="tracebench", entry="mine", target="mine")
+    config.write_text("tasks: [mine:hangs]\ntrainers: [NoOp]\n")
+    command = [str(COMMAND), "validate", "--config", "c.yaml", "--strict"]
+    with subprocess.Popen(command, cwd=tmp_path, env={**os.environ, **env, "TRACEBENCH_PLUGINS": "mine"}) as process:
+        while not (told.exists() and told.read_text()):
+            assert process.poll() is None
+            time.sleep(0.05)
+        tried = os.pidfd_open(int(told.read_text()))
+        process.kill()
+    assert select.select([tried], [], [], 60)[0]
+    os.close(tried)
 
 
 def test_a_runs_folder_that_cannot_be_made_is_told_without_strict(cli: Cli, tmp_path: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
+import signal
 import socket
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)
     wire = Wire(socket.socket(fileno=parser.parse_args().fd))
+    threading.Thread(target=_end_with, args=(wire,), daemon=True).start()
     first = wire.receive_one()
     if first is None:
         return
@@ -36,6 +41,14 @@ def main() -> None:
         else:
             check = try_task(host, asked["task"], asked["options"], trainable=asked["trainable"])
             wire.send({"check": list(check)})
+
+
+def _end_with(wire: Wire) -> None:
+    """End this process and what it has started once nobody hears it any more: a task that hangs would outlive the command."""
+    poller = select.poll()
+    poller.register(wire.fileno(), select.POLLRDHUP)
+    poller.poll()
+    os.killpg(os.getpid(), signal.SIGKILL)
 
 
 def _calibrated(host: PluginHost, asked: Mapping[str, Any], wire: Wire) -> Cases:
