@@ -194,7 +194,7 @@ def beat_and_tell(heartbeat):
     if heartbeat._has_answered:
         Path(os.environ["ANSWERED"], type(heartbeat._knock.__self__).__name__).touch()
 supervisor.Heartbeat.beat = beat_and_tell
-supervisor.ASK_AFTER, supervisor.HELD, supervisor.ENDING, supervisor.STARTING = 0.4, 2.5, 1.0, 60.0
+supervisor.ASK_AFTER, supervisor.HELD, supervisor.ENDING, supervisor.STARTING = 0.4, 4.0, 1.0, 60.0
 from tracebench_engine.cli.app import main
 main()
 """
