@@ -109,7 +109,7 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
     for command in commands(page):
         expected = int(found[1]) if (found := EXITS.search(command)) else 0
         if PLAIN.match(command):
-            done = trace_bench(*shlex.split(command, comments=True)[1:], folder=tmp_path, environ=environ)
+            done = trace_bench(*shlex.split(command, comments=True)[1:], folder=tmp_path, environ=environ, timeout=300)
         else:
             done = subprocess.run(
                 ["bash", "-c", command],
@@ -117,7 +117,7 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
                 env=environ,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=300,
                 check=False,
             )
         assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
