@@ -205,7 +205,8 @@ class Bench:
             alone = self._server.first_failure([failed], mutant.module, seconds=LONG)
             if not alone and self._first_failure([failed], mutant, seconds=LONG):
                 break
-            at = next(n for n, test in enumerate(tests) if test in {failed, failed.partition("::")[0]})
+            told = {failed, failed.partition("[")[0], failed.partition("::")[0]}  # one of its cases, a test, a file
+            at = next(n for n, test in enumerate(tests) if test in told)
             tests, failed = tests[at + 1 :], ""
         return failed
 

@@ -122,3 +122,25 @@ def test_what_is_half_cleared_is_no_result_and_is_cleared_by_the_next(
     assert (kept / "results.json").exists() == (not at)
     clear(tmp_path)
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("gone", ["events.jsonl", "artifacts/best", "results.json"])
+def test_what_another_command_removes_meanwhile_is_no_hindrance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    kept = tmp_path / "p-core-1/job"
+    (kept / "artifacts").mkdir(parents=True)
+    for file in ("results.json", "events.jsonl", "artifacts/result_cache.json", "artifacts/best"):
+        (kept / file).touch()
+    removed = os.unlink
+
+    def quicker(path: Any, *given: Any, **named: Any) -> None:
+        if Path(path).name == Path(gone).name:
+            removed(kept / gone)
+        removed(path, *given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", quicker)
+        cleared = CliRunner().invoke(app, ["clear", str(tmp_path)])
+    assert cleared.stderr == "1 kept results removed.\n"
+    assert not kept.exists()

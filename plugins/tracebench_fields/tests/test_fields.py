@@ -217,3 +217,19 @@ def test_a_value_of_which_nobody_says_whose_it_is_is_not_given_back_as_if_it_wer
     named = script([{"role": "user", "content": shown.format(" the parameter `beta` of kind number")}], told)
     assert named.startswith("```\n")
     assert float(named.strip("`\n")) != 0.0
+
+
+FORGED = {
+    "code": ["equal to everything", "leaves early", "prints a score"],
+    "formula": ["leaves early", "never ends"],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_known_cases_are_of_the_familys_own_parameters_and_programs_alone_are_forged(family: str) -> None:
+    task = made(family)
+    cases = task.calibrations()
+    own = {parameter.name for parameter in task.parameters}
+    assert all({*(case.values or own)} == own for case in cases)
+    assert [case.name for case in cases if case.kind == "forged"] == FORGED.get(family, [])
+    assert {case.other for case in cases if case.kind == "forged"} <= {"optimum"}

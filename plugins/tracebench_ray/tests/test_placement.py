@@ -149,7 +149,8 @@ def test_what_becomes_of_workers_is_told_and_those_that_are_gone_are_replaced(
     driver: Driver, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver.says(
-        {"cluster": CLUSTER}, {"waiting": 0}, {"waiting": 2}, {"waiting": 2}, {"waiting": 1}, {"ended": "s1"}, {"gone": "a node died."},
+        {"cluster": CLUSTER}, {"waiting": 0}, {"waiting": 2}, {"waiting": 2}, {"waiting": 1}, {"waiting": 900}, {"waiting": 900},
+        {"ended": "s1"}, {"gone": "a node died."},
     )  # fmt: skip
     workers = RayWorkers(order(), setting(tmp_path))
     try:
@@ -158,7 +159,8 @@ def test_what_becomes_of_workers_is_told_and_those_that_are_gone_are_replaced(
     finally:
         workers.close()
     assert caplog.messages == [
-        "2 workers wait for a place in Ray", "1 workers wait for a place in Ray", "a node died. has ended: workers are placed anew",
+        "2 workers wait for a place in Ray", "1 workers wait for a place in Ray", "900 workers wait for a place in Ray",
+        "a node died. has ended: workers are placed anew",
     ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import pytest
 from tracebench_core.specs import Budget, JobResult, JobSpec, TaskVersion
 from tracebench_engine.builtin.live import POINTS, Curves, LiveReporter, drawn, sampled
 from tracebench_engine.builtin.progress import JobProgress, clock
+from tracebench_engine.builtin.reporters import outcome
 from tracebench_runs.storage.layout import RunLayout
 
 
@@ -118,6 +119,20 @@ def test_ends_are_counted_by_status_from_the_first_on() -> None:
     for status in ("ok", "failed", "ok"):
         view.job_finished(job, ended(job).model_copy(update={"status": status}))
     assert view._rows == {(job.task_id, job.called): {"ok": 2, "failed": 1}}
+
+
+@pytest.mark.parametrize(("ends", "height"), [(0, 60), (5, 60), (6, 60), (7, 60), (30, 60), (30, 12), (30, 6)])
+def test_the_last_six_ends_are_shown_as_far_as_there_is_room(ends: int, height: int) -> None:
+    view, jobs = (
+        LiveReporter(io.StringIO()),
+        [a_job(Budget(evaluations=2)).model_copy(update={"seed": n}) for n in range(ends)],
+    )
+    view._console.width, view._console.height = 100, height
+    for job in jobs:
+        view.job_finished(job, ended(job))
+    told = [line for line in view._lines() if "seed" in line]
+    room = height - 2 - len([line for line in view._lines() if "seed" not in line])
+    assert told == [outcome(job, ended(job)) for job in jobs][-min(6, room) :] if room > 0 else not told
 
 
 def test_the_curve_and_the_bar_of_two_caps_are_on_one_scale(tmp_path: Path) -> None:

@@ -66,6 +66,16 @@ def test_the_config_snapshot_is_the_resolved_config(run):
     assert RunConfig.model_validate(yaml.safe_load(run.config_snapshot.read_bytes())) == config
 
 
+def test_the_config_snapshot_keeps_the_order_of_whoever_wrote_it(run):
+    kwargs = {"z": 1, "a": {"y": 2, "b": 3}, "m": 4}
+    write_config(run, RunConfig(tasks=(TaskEntry(id="z:z", eval_kwargs=kwargs), TaskEntry(id="a:a"))))
+    written = yaml.safe_load(run.config_snapshot.read_bytes())
+    assert [*written] == [*RunConfig.model_fields]
+    found = read_config(run).tasks[0].eval_kwargs
+    assert ([*found], [*found["a"]]) == (["z", "a", "m"], ["y", "b"])
+    assert [task["id"] for task in written["tasks"]] == ["z:z", "a:a"]
+
+
 @pytest.mark.parametrize("seeds", [range(3), range(500), [7, *range(300), 10**15, 7], [0] * 150])
 def test_the_config_is_read_as_it_was_written_however_many_seeds_it_has(run, seeds):
     misleading = "seeds:\n" + "- 1\n" * 200

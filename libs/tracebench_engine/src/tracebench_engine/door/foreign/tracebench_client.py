@@ -200,6 +200,7 @@ class _Line:
         try:
             self._socket.connect(path)
         except OSError as error:
+            self._socket.close()
             raise DoorError(f"the job's door is gone: {error}") from error
         self._lines = self._socket.makefile("rb")
         try:
