@@ -45,11 +45,12 @@ def test_of_a_bundle_that_was_cut_short_nothing_is_left(tmp_path: Path, monkeypa
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(zipfile.ZipFile, "write", interrupted)
     (tmp_path / "run").mkdir()
     (tmp_path / "run/file").touch()
-    with pytest.raises(KeyboardInterrupt):
-        submission._packed(to, tmp_path / "run", "{}")
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(zipfile.ZipFile, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            submission._packed(to, tmp_path / "run", "{}")
     assert not to.exists()
     to.write_text("mine")
     with pytest.raises(UsageError, match="is there already"):
