@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-import resource
 from pathlib import Path
 
 import pytest
+from tests.full_disk import full_disk
 
 from tracebench_core.errors import UsageError
 from tracebench_fields.command import commit, optimum
@@ -35,13 +35,8 @@ def test_a_file_in_the_place_of_the_folder_of_secrets_is_told(tmp_path: Path) ->
 
 
 def test_a_full_disk_leaves_no_part_of_a_secret_and_another_can_be_drawn(tmp_path: Path) -> None:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5, before[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            commit("spring-2027.1", to=tmp_path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with full_disk(5), pytest.raises(OSError, match="File too large"):
+        commit("spring-2027.1", to=tmp_path)
     assert [*tmp_path.iterdir()] == []
     commit("spring-2027.1", to=tmp_path)
     assert (tmp_path / "spring-2027.1.secret").stat().st_mode & 0o777 == 0o600

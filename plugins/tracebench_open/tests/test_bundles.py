@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.full_disk import full_disk
 
 from tracebench_core.errors import UsageError
 from tracebench_open import registration, submission
@@ -208,17 +206,6 @@ def test_a_receipt_is_the_same_bytes_each_time_and_names_no_machine(
     assert not (tmp_path / "part.zip").exists()
 
 
-@contextmanager
-def full() -> Iterator[None]:
-    """No file of this process grows over ten bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_of_what_the_disk_cannot_hold_nothing_is_left_and_what_was_there_stays(tmp_path: Path) -> None:
     run_dir, folder = tmp_path / "run", tmp_path / "to"
     run_dir.mkdir()
@@ -228,11 +215,11 @@ def test_of_what_the_disk_cannot_hold_nothing_is_left_and_what_was_there_stays(t
     receipt, (config,) = folder / "a.zip", plan.write_configs(parts, folder)
     gather._write_zip(receipt, {"a": b"1"})
     before = {path: path.read_bytes() for path in (receipt, config)}
-    with full(), pytest.raises(OSError, match="File too large"):
+    with full_disk(), pytest.raises(OSError, match="File too large"):
         gather._write_zip(receipt, {"a": b"2"})
-    with full(), pytest.raises(OSError, match="File too large"):
+    with full_disk(), pytest.raises(OSError, match="File too large"):
         plan.write_configs(parts, folder)
-    with full(), pytest.raises(UsageError, match="cannot be written: File too large"):
+    with full_disk(), pytest.raises(UsageError, match="cannot be written: File too large"):
         submission._packed(folder / "b.zip", run_dir, "{}")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import resource
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.full_disk import full_disk
 
 from tracebench_core.errors import UsageError
 from tracebench_engine.api.console import writing
@@ -17,17 +16,6 @@ from tracebench_engine.api.console.writing import put, put_new
 from tracebench_engine.cli.parts import init
 
 WRITERS = pytest.mark.parametrize("write", [put, put_new])
-
-
-@contextmanager
-def full() -> Iterator[None]:
-    """No file of this process grows over ten bytes, as on a full disk: nor does what the tests print, so it is for a moment."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture(params=[True, False], ids=["nameless", "named"])
@@ -42,7 +30,7 @@ def _drafts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @WRITERS
 @pytest.mark.usefixtures("_drafts")
 def test_of_what_the_disk_cannot_hold_no_part_is_left(tmp_path: Path, write: Callable[[Path, bytes], None]) -> None:
-    with full(), pytest.raises(OSError, match="File too large"):
+    with full_disk(), pytest.raises(OSError, match="File too large"):
         write(tmp_path / "report.html", b"x" * 100)
     assert [*tmp_path.iterdir()] == []
 
@@ -51,7 +39,7 @@ def test_of_what_the_disk_cannot_hold_no_part_is_left(tmp_path: Path, write: Cal
 def test_what_was_there_stays_where_the_disk_is_full(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(b"earlier")
-    with full(), pytest.raises(OSError, match="File too large"):
+    with full_disk(), pytest.raises(OSError, match="File too large"):
         put(path, b"x" * 100)
     assert path.read_bytes() == b"earlier"
     assert [*tmp_path.iterdir()] == [path]
