@@ -143,7 +143,7 @@ class Visitor:
     def until(self, words: str) -> None:
         """Wait until the page says something."""
         self.page.wait_for_function(
-            "words => document.querySelector('[data-testid=stMain]').innerText.includes(words)", arg=words
+            "words => document.querySelector('[data-testid=stMain]')?.innerText.includes(words)", arg=words
         )
 
     def click_row(self, row: int, *, table: int = 0, at: int = 120) -> None:

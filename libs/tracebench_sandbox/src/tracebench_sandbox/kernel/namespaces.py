@@ -52,9 +52,12 @@ def _try_in_child() -> int:
 
 
 def enter(box: Path) -> None:
-    """Leave the host's processes, network and users; every file system becomes read-only but `box`. The next child is process 1."""
+    """Leave the host's processes, network and users; every file system becomes read-only but `box`. The next child is process 1.
+
+    What is mounted below `box` is shown there, too, and read-only: the kernel would refuse to uncover what lies beneath.
+    """
     leave_host(PIDS | NET | IPC | UTS)
-    mount(box, box, flags=BIND)
+    mount(box, box, flags=BIND | RECURSIVE)
     set_read_only(Path("/"))
     set_writable(box)
 
