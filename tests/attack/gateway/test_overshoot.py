@@ -17,6 +17,7 @@ from tests.whole import cells
 
 from tracebench_core.errors import BudgetExhausted, ModelError
 from tracebench_core.specs import Axis, Budget
+from tracebench_testing import fake_openai
 from tracebench_testing.fake_openai import FakeOpenAI
 
 CALLERS = 100
@@ -138,12 +139,16 @@ def test_an_answer_without_choices_is_charged_as_it_was_counted(open_door: Open)
     assert door.client.used().tokens == 1
 
 
-def test_a_call_that_waits_for_a_provider_that_refuses_it_costs_nothing(open_door: Open) -> None:
-    with FakeOpenAI(script=["429"] * 50) as server, ThreadPoolExecutor(1) as pool:
+def test_a_call_that_waits_for_a_provider_that_refuses_it_costs_nothing(
+    open_door: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_openai, "RETRY_AFTER_SECONDS", 100)
+    with FakeOpenAI(script=["429", "429-retry-after"]) as server, ThreadPoolExecutor(1) as pool:
         door = open_door(mode="real", base_url=server.base_url, max_retries=50)
         asking = pool.submit(ask, door, 1)
-        while len(server.log.requests) < 3:
+        while len(server.log.requests) < 2:
             time.sleep(0.01)
+        time.sleep(1)  # it waits once it has read the second refusal: what is under way costs what nobody knows
         door.client.end_training()
         assert asking.result() == 401
     (record,) = door.client.records()
