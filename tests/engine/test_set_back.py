@@ -383,7 +383,7 @@ def litter(install_plugin: Callable[..., None], tmp_path: Path, monkeypatch: pyt
     cells(
         product(KINDS, "ta"),
         always=zip(KINDS[::18], cycle("ta"), strict=False),
-        often=zip(KINDS, cycle("ta"), strict=False),  # what is left in a job's middle and at its end goes the same way
+        often=zip(KINDS[::3], cycle("ta"), strict=False),  # what is left at any time goes the same way
     ),
 )
 def test_nothing_of_a_job_is_there_for_the_next(litter: Callable[..., Any], kind: str, at: str) -> None:
