@@ -27,8 +27,8 @@ from tracebench_veribench.lean.declarations import find_counterparts, find_shado
 from tracebench_veribench.lean.gate import find_violations
 from tracebench_veribench.lean.problem import (
     LeanProblem,
+    alone,
     blank,
-    closes_its_regions,
     describe_obligations,
     fill,
     has_region,
@@ -38,7 +38,7 @@ from tracebench_veribench.lean.problem import (
 from tracebench_veribench.lean.questions import write_questions as lean_questions
 from tracebench_veribench.lean.statements import contains, find_theorems, is_trivial, normalise
 from tracebench_veribench.lean.verifying import _judge as judge_lean
-from tracebench_veribench.lean.verifying import _Wanted, _wanted
+from tracebench_veribench.lean.verifying import _Wanted, _wanted, verify
 from tracebench_veribench.stages import Verdict, does_not_compile, refused
 
 
@@ -275,19 +275,44 @@ def test_an_answer_fills_the_open_regions() -> None:
     assert fill(SKELETON, region("code")) is None
     assert blank(SKELETON) == SKELETON.replace("old\n", "")
     assert unfinished(SKELETON) == SKELETON.replace("@start code\n", "@start code\n  sorry\n").replace("old", "  sorry")
-    assert [closes_its_regions(region("code", text)) for text in ("a", "/- x\n", '"\n', "/- x -/\n")] == [
-        True,
-        False,
-        False,
-        True,
-    ]
-    assert closes_its_regions("/- outside")
+    parts = (region("proof", "  x\n"), region("code"), region("precond", "y\n"), region("proof", "z\n"))
+    assert [*alone("sorry\n" + "sorry\n".join([parts[0], "".join(parts[1:])]))] == ["\n\n  x" + "\n" * 9 + "z"]
     assert [has_region(SKELETON, name) for name in ("code", "code_aux")] == [True, False]
     assert describe_obligations({}, ()) == ""
     assert describe_obligations({"a": ": 1", "b": ": 2"}, ("x", "y")) == (
         "\n\nUse these definitions, word for word:\n```lean\nx\n\ny\n```\n\n\nState and prove these theorems, word for word:\n```lean\n"
         "theorem a : 1\ntheorem b : 2\n```\n"
     )
+
+
+BAD = "axiom lie : False\n"
+START, END = (f"-- !benchmark @{word} proof" for word in ("start", "end"))
+HIDDEN = {
+    "in a comment around the regions": f"/-\n{region('proof', BAD)}{region('code')}-/\n",
+    "in a string around the regions": f'def s := "\n{region("proof", BAD)}{region("code")}"\n',
+    "in a comment that two parts of another region begin and end": f"{region('code', '/-' + chr(10))}{region('proof', BAD)}"
+    f"{region('code', '-/' + chr(10))}",
+    "in a string that a mark begins": f'{region("code")}{START}\n/-\n{START} -/ "\n-/\n{BAD}-- "\n{END}\n',
+    "behind a comment that it does not close": region("code", "/-\n") + region("proof", BAD),
+    "behind a string that it does not close": region("code", '"\n') + region("proof", BAD),
+}
+"""Answers to `SKELETON` that hold what is refused, by where."""
+
+
+@pytest.mark.parametrize("where", HIDDEN)
+def test_every_region_is_judged_by_itself(where: str) -> None:
+    verdict = verify(problem(skeleton=SKELETON), HIDDEN[where], cast("Any", None))
+    line = HIDDEN[where].split("\n").index(BAD.strip()) + 1
+    assert verdict.status == "invalid"
+    assert f"line {line}: `axiom` is not allowed" in verdict.feedback().text
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r"])
+def test_a_comment_ends_with_its_line_in_the_file_as_it_did_where_it_was_judged(end: str) -> None:
+    filled = fill(SKELETON, region("code") + region("proof", f"-- {end}{BAD}"))
+    assert filled is not None
+    assert f"\n-- {end}{BAD}" in filled
+    assert find_violations(filled.replace("import X", "")) == []
 
 
 def test_declarations_and_what_statements_rest_on() -> None:

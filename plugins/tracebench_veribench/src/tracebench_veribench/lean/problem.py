@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from tracebench_veribench.text.lexing import LEAN, code_only
 
 _START, _END = "-- !benchmark @start ", "-- !benchmark @end "
 FILLED = frozenset({"solution_aux", "code_aux", "code", "proof_aux", "proof"})
@@ -60,7 +58,7 @@ def fill(skeleton: str, answer: str) -> str | None:
     regions = _regions(answer)
     out: list[str] = []
     replaced = False
-    for line in skeleton.splitlines():
+    for line in _lines(skeleton):
         mark = line.strip()
         if mark.startswith(_END):
             replaced = False
@@ -69,7 +67,7 @@ def fill(skeleton: str, answer: str) -> str | None:
         if mark.startswith(_START) and (region := _region_name(mark)) in FILLED:
             if region not in regions:
                 return None
-            out += regions[region]
+            out += regions[region].values()
             replaced = True
     return "\n".join(out) + "\n"
 
@@ -85,14 +83,14 @@ def answering(regions: Mapping[str, str]) -> str:
     return "\n".join(f"{_START}{name}\n{text}\n{_END}{name}" for name, text in regions.items())
 
 
-def closes_its_regions(answer: str) -> bool:
-    """Tell whether every region is text that stands alone: balanced comments and strings."""
-    try:
-        for lines in _regions(answer).values():
-            code_only("\n".join(lines), LEAN)
-    except ValueError:
-        return False
-    return True
+def alone(answer: str) -> Iterator[str]:
+    """Yield each region that an answer fills, in the lines that it has in the answer; all else is blank.
+
+    Nothing around a region enters the file with it: no comment that begins before it, and no other region.
+    """
+    for name, lines in _regions(answer).items():
+        if name in FILLED and any(map(str.strip, lines.values())):
+            yield "\n".join(lines.get(number, "") for number in range(max(lines) + 1))
 
 
 def region(name: str, text: str = "") -> str:
@@ -110,18 +108,24 @@ def blank(text: str) -> str:
     return fill(text, "\n".join(f"{_START}{name}\n{_END}{name}" for name in FILLED)) or text
 
 
-def _regions(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for line in text.splitlines():
+def _regions(text: str) -> dict[str, dict[int, str]]:
+    """Return the regions of a text: their lines by their numbers in the text, from 0."""
+    found: dict[str, dict[int, str]] = {}
+    current: dict[int, str] | None = None
+    for number, line in enumerate(_lines(text)):
         stripped = line.strip()
         if stripped.startswith(_START):
-            current = found.setdefault(_region_name(stripped), [])
+            current = found.setdefault(_region_name(stripped), {})
         elif stripped.startswith(_END):
             current = None
         elif current is not None:
-            current.append(line)
+            current[number] = line
     return found
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text as Lean has them: nothing but a line feed ends one, or a comment in it."""
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _region_name(mark: str) -> str:

@@ -11,7 +11,7 @@ from tracebench_veribench.diagnostics import quoted
 from tracebench_veribench.lean.checker import Checked, CheckTimeout, Lean, check
 from tracebench_veribench.lean.declarations import find_shadows, read_declarations
 from tracebench_veribench.lean.gate import find_violations
-from tracebench_veribench.lean.problem import LeanProblem, closes_its_regions, fill
+from tracebench_veribench.lean.problem import LeanProblem, alone, fill
 from tracebench_veribench.lean.questions import ALLOWED_AXIOMS, Questions, write_questions
 from tracebench_veribench.lean.statements import contains, find_theorems, is_trivial
 from tracebench_veribench.stages import Stage, Verdict, does_not_compile, refused
@@ -24,13 +24,13 @@ def verify(problem: LeanProblem, text: str, context: Context, *, seconds: float 
 
     `seconds` bounds the check; the environment's own limit when None.
     """
-    if violations := find_violations(text, problem.given):
-        return refused([str(v) for v in violations])
-    if problem.skeleton:
-        filled = fill(problem.skeleton, text) if closes_its_regions(text) else None
-        if filled is None:
-            return refused([_KEEP])
-        text = filled
+    filled = fill(problem.skeleton, text) if problem.skeleton else text
+    if filled is None:
+        return refused([_KEEP])
+    parts = alone(text) if problem.skeleton else [text]
+    if violations := [violation for part in parts for violation in find_violations(part, problem.given)]:
+        return refused([str(v) for v in sorted(violations, key=lambda violation: violation.line)])
+    text = filled
     if shadows := list(find_shadows(text, _fixed(problem), _own(problem), problem.reference)):
         return refused(shadows)
     wanted = _wanted(problem, text)
