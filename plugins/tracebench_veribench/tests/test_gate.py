@@ -66,7 +66,28 @@ def test_a_judge_is_given_code_alone_and_what_it_names_is_told_where_it_stands()
         (LEAN, "a '\"' b", "a     b"),
         (LEAN, "a' \"x\" b'", "a'     b'"),
         (LEAN, 'r#"a"b"# c', "         c"),
+        (LEAN, "f x' 'a' y", "f x'     y"),
+        (LEAN, "('\"', '\\'', '\\x2d')", "(   ,     ,       )"),
+        (LEAN, "xs[i]'(by simp) s'.1", "xs[i]'(by simp) s'.1"),
     ],
 )
 def test_comments_and_strings_are_blanks_of_their_length(lexicon: Lexicon, text: str, code: str) -> None:
     assert code_only(text, lexicon) == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exact xs[0]'\"' \" axiom a : b -- \"", "exact λ'\"' => c axiom a : b -- \"", "((x : c) \u00d7'\"' \" axiom a : b -- \")",
+        "exact xs[0]'-'-- axiom a : b", "x'\"", "f 1'\"'", 'exact λr"\\" axiom a : b -- "', "xs[0]'\\\\",
+    ],
+)  # fmt: skip
+def test_what_may_belong_to_the_word_before_it_is_refused(text: str) -> None:
+    """Lean reads `xs[0]'` and then text, or a whole character: what is hidden in one way of reading is code in the other."""
+    (found,) = inspect(f"a\n{text}", LEAN, RULES)
+    assert str(found).startswith("line 2: what may be a character or text here may be of the word before it")
+
+
+@pytest.mark.parametrize("text", ['r"a', 'r#"a"', 'r##"a"# r"b" r#"' * 9])
+def test_a_raw_string_that_is_not_closed_is_told(text: str) -> None:
+    assert "the string that opens on line 1 is never closed" in told(text, LEAN)[0]

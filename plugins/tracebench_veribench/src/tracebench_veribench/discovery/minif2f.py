@@ -17,7 +17,7 @@ from tracebench_veribench.text.lexing import LEAN, code_only
 
 SPLITS = ("Test", "Valid")
 _THEOREM = re.compile(r"^(?:theorem|lemma)\s+([^\s(:{\[]+)", re.MULTILINE)
-_OPEN = re.compile(r":=\s*(?:by\b)?\s*(?:sorry)?\s*\Z")
+_OPEN = re.compile(r":=\s*+(?:by\b)?+\s*+(?:sorry)?+\s*+\Z")
 _HEAD = re.compile(r"^(?:import|open|set_option|noncomputable section)\b.*$", re.MULTILINE)
 _SHARED = re.compile(r"^import MiniF2F\.\S+$", re.MULTILINE)
 """A file of the checkout that imports Mathlib for all problems: an answer is compiled without it."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tracebench_veribench.text.lexing import Lexicon, UnterminatedError, code_only, line_of
+from tracebench_veribench.text.lexing import Lexicon, LexingError, code_only, line_of
 
 MAX_LENGTH = 200_000
 """Characters of a file; the longest honest one of the benchmark has about 20,000."""
@@ -70,7 +70,7 @@ def inspect(
         return [Finding(line_of(text, text.index("\0")), "", "the file holds a NUL character")]
     try:
         code = code_only(text, lexicon)
-    except UnterminatedError as err:
+    except LexingError as err:
         return [Finding(err.line, "", str(err))]
     places = [Place(m.start(), " ".join(m.group().split()), r.why) for r in rules for m in r.pattern.finditer(code)]
     found = sorted([*places, *(judge(code) if judge else ())], key=lambda place: place.start)

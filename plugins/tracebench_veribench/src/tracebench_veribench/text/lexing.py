@@ -6,12 +6,28 @@ import re
 from dataclasses import dataclass
 
 
-class UnterminatedError(ValueError):
+class LexingError(ValueError):
+    """What is comment, string or code in a text cannot be told."""
+
+    def __init__(self, words: str, line: int) -> None:
+        super().__init__(words)
+        self.line = line
+
+
+class UnterminatedError(LexingError):
     """A comment or a string runs to the end of the file."""
 
     def __init__(self, what: str, line: int) -> None:
-        super().__init__(f"the {what} that opens on line {line} is never closed")
-        self.line = line
+        super().__init__(f"the {what} that opens on line {line} is never closed", line)
+
+
+class UnclearError(LexingError):
+    """A mark may begin a literal, or end the word before it."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(
+            "what may be a character or text here may be of the word before it: write a blank between them", line
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +42,9 @@ class Lexicon:
     strings_in_comments: bool
     """Whether a string inside a comment hides the comment's end."""
     literal: re.Pattern[str] | None = None
-    """Further literals that may hold a quote, such as characters."""
+    """Further literals that may hold a quote, such as characters; what it names `open` is the end of one that is not closed."""
+    unclear: re.Pattern[str] | None = None
+    """Where no literal is, what may be one all the same."""
 
 
 COQ = Lexicon("(*", "*)", None, backslash_escapes=False, strings_in_comments=True)
@@ -37,9 +55,11 @@ LEAN = Lexicon(
     backslash_escapes=True,
     strings_in_comments=False,
     literal=re.compile(
-        r"""(?<![\w'!?\u1d62-\u1d6a\u2080-\u209c\u2100-\u214f])'(?:\\.[^']*|[^'\\\n])'"""  # a character, not the end of a name
-        r"""|(?<![\w.])r(\#*)"(?s:.*?)"\1"""  # a raw string
+        r"""(?<![^\s(\[{⟨,|])'(?:\\(?:[\\"'rnt]|x[\da-fA-F]{2}|u[\da-fA-F]{4})|[^'\\\n])'"""  # a character, behind what ends any word
+        r"""|(?<![\w.])r(\#*)"(?s:.*?)(?:"\1|(?P<open>\Z))"""  # a raw string
     ),
+    # behind a name an apostrophe is of that name, in which there is no λ, Π or Σ; behind other marks, as in `xs[i]'h`, it may be of them
+    unclear=re.compile(r"""'\\?"|(?:(?<![\w'!?])|(?<=[λΠΣ]))'(?:\\|[^\w\s']')|(?<=[λΠΣ\d])r\#*\""""),
 )
 
 
@@ -77,7 +97,11 @@ def _skipped(text: str, at: int, lexicon: Lexicon) -> int:
     if text[at] == '"':
         return _string_end(text, at, lexicon)
     if lexicon.literal and (match := lexicon.literal.match(text, at)):
+        if match["open"] is not None:
+            raise UnterminatedError("string", line_of(text, at))
         return match.end()
+    if lexicon.unclear and lexicon.unclear.match(text, at):
+        raise UnclearError(line_of(text, at))
     return at
 
 
