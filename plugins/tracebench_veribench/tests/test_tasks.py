@@ -65,6 +65,9 @@ def test_repair_gives_the_checkers_words_back_once() -> None:
         ('{"score": true}', None),
         ("no idea", None),
         ("{", None),
+        ('{"score": ' + "[" * 100_000 + "}", None),
+        ('{"score": NaN}', None),
+        (f'{{"score": {10**400}}}', None),
     ],
 )
 def test_the_judge_is_a_metric_of_its_own(reply: str, opinion: float | None) -> None:

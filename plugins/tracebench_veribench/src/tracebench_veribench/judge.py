@@ -29,7 +29,7 @@ def judge(assignment: Assignment, language: Language, text: str, context: Contex
     match = re.search(r"\{.*\}", reply, re.DOTALL)
     try:
         score = json.loads(match.group())["score"] if match else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
         return None
