@@ -379,6 +379,12 @@ def test_theorems_are_read_in_a_normal_form() -> None:
         "theorem _root_.v : 1 = 1 where\ntheorem v : 2\n/- theorem w : 3 -/"
     )
     assert find_theorems(text) == {"A.t": "(x:Nat):x =(1)", "A.u": ":f(a:= 1)= 2", "v": ":1 = 1"}
+    assert find_theorems("theorem a : x\n@[simp] lemma b : y := z") == {"a": ":x", "b": ":y"}
+    assert find_theorems("theorem a : nowhere = where_ := z\nlemma b (c :\n| d) : e\n\n  | f => g") == {
+        "a": ":nowhere = where_",
+        "b": "(c:| d):e",
+    }
+    assert find_theorems("") == {}
     assert normalise(" a  ,b : ⟨ c ⟩ ") == "a,b:⟨c⟩"
     trivial = {":True": True, "(x:Nat):x = x": True, ":∀ x,x ≤ x": True, ":p \u2228 True": True, ":p → True": True, ":a = b": False,
     ":a = a = a": False,
@@ -401,7 +407,11 @@ def test_theorems_are_read_in_a_normal_form() -> None:
         ("structure A where\nderiving Odd\n", ("line 2: `deriving` is not allowed: only common instances of a type of one's own may be "
                                               "derived")),
         ("import Mathlib\nimport Std.X", None),
+        ("import  Mathlib.Tactic", None),
         ("import Other", "line 1: `import Other` is not allowed: only the common libraries may be imported"),
+        ("import  Other", "line 1: `import Other` is not allowed: only the common libraries may be imported"),
+        ('theorem a : x := by first | exact throwErrorAt b "{c}" | d', ("line 1: `throwErrorAt` is not allowed: what stands inside of an "
+                                                                     "interpolated string cannot be judged")),
         ("set_option maxRecDepth 5", None),
         ("set_option autoImplicit false", None),
         ("set_option  debug.x true", "line 1: `set_option debug.x true` is not allowed: only limits and linters may be set"),
@@ -574,9 +584,22 @@ def test_sentences_of_coq_and_what_the_gate_refuses() -> None:
             f"line 1: `Odd {'x' * 76}` is not allowed: a file defines and proves, and does nothing else",
         ),
         ("Local Set Implicit Arguments.", None),
+        ('Set  Printing\n Depth 50. Unset Firstorder Depth 5 . Set Warnings "-all". Set Congruence Depth 9.', None),
+        (
+            "Set Printing\tAll, x.",
+            "line 1: `Set Printing All, x.` is not allowed: only options of notation, printing and proof steps may be set",
+        ),
         ("(* Admitted *) Definition x := 1.", None),
     ):
         assert [*map(str, coq_violations(text))] == ([words] if words else [])
+
+
+def test_a_long_file_takes_a_time_that_grows_with_its_length() -> None:
+    """Where it grew with a power of the length the test would end by its timeout."""
+    assert len(find_theorems("".join(f"theorem a{n} (\n" for n in range(8_000)))) == 8_000
+    assert find_theorems("theorem a :" + "\n" * 50_000 + "| x") == {"a": ":"}
+    assert len(coq_violations(f"Set Printing{' ' * 5_000},.")) == 1
+    assert len(coq_violations(f"Set Typeclasses{' a' * 5_000},.")) == 1
 
 
 # --- where problems are found

@@ -43,18 +43,19 @@ _COMMANDS = frozenset(
 )
 """Whatever else begins with a capital is refused: this is the language of Coq 8.16 without its ways to the world outside."""
 _OPTIONS = re.compile(
-    r"""(?:Set|Unset)\s+(?:
-        Implicit\s+Arguments | (?:Strongly\s+)?Strict\s+Implicit | Contextual\s+Implicit | Reversible\s+Pattern\s+Implicit
-        | Maximal\s+Implicit\s+Insertion | Asymmetric\s+Patterns | Printing\s+[\w\s]+ | Bullet\s+Behavior
-        | Default\s+(?:Goal\s+Selector|Proof\s+Using) | Program\s+(?:Mode|Cases|Generalized\s+Coercion)
-        | Primitive\s+Projections | Ltac\s+(?:Backtrace|Profiling) | Keep\s+Proof\s+Equalities
-        | Intuition\s+Negation\s+Unfolding | Structural\s+Injection | Regular\s+Subst\s+Tactic | Typeclasses\s+[\w\s]+
-        | (?:Boolean\s+Equality|Decidable\s+Equality|(?:Nonrecursive\s+)?Elimination|Case\s+Analysis|Rewriting)\s+Schemes
-        | Loose\s+Hint\s+Behavior | Firstorder\s+(?:Depth|Solver) | Congruence\s+\w+ | (?:Hide|Transparent|Shrink)\s+Obligations
-        | Universe\s+Minimization\s+ToSet | Uniform\s+Inductive\s+Parameters | Nested\s+Proofs\s+Allowed | Warnings
-    )[\s\d]*\.?""",
+    r"""(?:Set|Unset)[ ](?:
+        Implicit[ ]Arguments | (?:Strongly[ ])?Strict[ ]Implicit | Contextual[ ]Implicit | Reversible[ ]Pattern[ ]Implicit
+        | Maximal[ ]Implicit[ ]Insertion | Asymmetric[ ]Patterns | Printing(?:[ ]\w+)++ | Bullet[ ]Behavior
+        | Default[ ](?:Goal[ ]Selector|Proof[ ]Using) | Program[ ](?:Mode|Cases|Generalized[ ]Coercion)
+        | Primitive[ ]Projections | Ltac[ ](?:Backtrace|Profiling) | Keep[ ]Proof[ ]Equalities
+        | Intuition[ ]Negation[ ]Unfolding | Structural[ ]Injection | Regular[ ]Subst[ ]Tactic | Typeclasses(?:[ ]\w+)++
+        | (?:Boolean[ ]Equality|Decidable[ ]Equality|(?:Nonrecursive[ ])?Elimination|Case[ ]Analysis|Rewriting)[ ]Schemes
+        | Loose[ ]Hint[ ]Behavior | Firstorder[ ](?:Depth|Solver) | Congruence[ ]\w+ | (?:Hide|Transparent|Shrink)[ ]Obligations
+        | Universe[ ]Minimization[ ]ToSet | Uniform[ ]Inductive[ ]Parameters | Nested[ ]Proofs[ ]Allowed | Warnings
+    )(?:[ ]?\d+)*+[ ]?\.?""",
     re.VERBOSE,
 )
+"""Of a sentence with single blanks between its words."""
 
 
 def find_violations(text: str) -> list[Finding]:
@@ -83,6 +84,6 @@ def _objection(sentence: Sentence) -> str | None:
 def _objection_to_option(sentence: Sentence) -> str | None:
     if re.search(r"#\[|\b(Global|Export)\b", sentence.prefix):
         return "options may not outlive the file"
-    if not _OPTIONS.fullmatch(sentence.text[len(sentence.prefix) :].strip()):
+    if not _OPTIONS.fullmatch(" ".join(sentence.text[len(sentence.prefix) :].split())):
         return "only options of notation, printing and proof steps may be set"
     return None

@@ -111,11 +111,11 @@ def find_shadows(text: str, fixed: str, own: Collection[str], opened: str) -> It
     """
     code = code_only(text, LEAN)
     declared = Counter(last_of(name) for name in _ANYWHERE.findall(code))
-    mine = {last_of(name) for name in own}
+    mine, words = {last_of(name) for name in own}, words_of(fixed)
     for name, times in declared.items():
         if name in mine and times > 1:
             yield f"`{name}` is declared {times} times; declare it once"
-        elif name not in mine and name in words_of(fixed):
+        elif name not in mine and name in words:
             yield f"`{name}` is a word of the required statements; declare nothing else of that name"
     allowed = {last_of(name) for found in _OPENED.findall(code_only(opened, LEAN)) for name in found.split()}
     spaces = {last_of(name) for name in re.findall(r"(?<![\w.])namespace\s+([\w.']+)", code)} | set(declared)

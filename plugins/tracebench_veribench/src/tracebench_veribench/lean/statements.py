@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from tracebench_veribench.text.lexing import LEAN, code_only
 
@@ -12,7 +14,8 @@ _DECLARATION = re.compile(
 )
 _SCOPE = re.compile(r"^[ \t]*(namespace|section|end)\b[ \t]*([\w.«»']*)", re.MULTILINE)
 _VACUOUS = ("\N{LOGICAL OR} True", "→ True")
-_OPEN, _CLOSE = "([{⟨", ")]}⟩"
+_MARK = re.compile(r"(?P<open>[(\[{⟨])|(?P<close>[)\]}⟩])|:=|\bwhere\b|\s++\|?")
+"""What may open or close a bracket, or end a statement: a run of blanks where `|` stands behind it on a further line."""
 
 
 def find_theorems(text: str) -> dict[str, str]:
@@ -23,9 +26,12 @@ def find_theorems(text: str) -> dict[str, str]:
     """
     code = code_only(text, LEAN)
     found: dict[str, str] = {}
-    for match in _DECLARATION.finditer(code):
-        statement = code[match.end() : _statement_end(code, match.end())]
-        found.setdefault(_full_name(code, match.start(), match.group(1)), normalise(statement))
+    declared = list(_DECLARATION.finditer(code))
+    stops = [*(match.start() for match in declared[1:]), len(code)]
+    for match, space, stop in zip(declared, _spaces(code, declared), stops, strict=False):
+        end = _statement_end(code, match.end(), stop)
+        name = ".".join([*space, match.group(1).removeprefix("_root_.")])
+        found.setdefault(name, normalise(code[match.end() : end]))
     return found
 
 
@@ -43,28 +49,29 @@ def is_trivial(statement: str) -> bool:
     return claim == "True" or claim.endswith(_VACUOUS) or (len(sides) == 2 and sides[0] == sides[1])  # noqa: PLR2004
 
 
-def _statement_end(code: str, start: int) -> int:
-    """Return where the statement ends: at `:=` outside of brackets, at `| pattern`, or at `where`."""
+def _statement_end(code: str, start: int, stop: int) -> int:
+    """Return where the statement ends: at `:=` outside of brackets, at `| pattern`, or at `where`; before the next declaration at last."""
     depth = 0
-    for at in range(start, len(code)):
-        if code[at] in _OPEN:
-            depth += 1
-        elif code[at] in _CLOSE:
-            depth -= 1
-        elif depth == 0 and (code.startswith(":=", at) or re.match(r"\n\s*\||\bwhere\b", code[at:])):
-            return at
-    return len(code)
+    for mark in _MARK.finditer(code, start, stop):
+        depth += (mark["open"] is not None) - (mark["close"] is not None)
+        is_end = mark[0] in {":=", "where"} or (mark[0].endswith("|") and "\n" in mark[0])
+        if depth == 0 and is_end:
+            return mark.start()
+    return stop
 
 
-def _full_name(code: str, at: int, name: str) -> str:
+def _spaces(code: str, declared: Iterable[re.Match[str]]) -> Iterator[list[str]]:
+    """Yield the namespaces that each declaration stands in, from the outermost."""
+    marks = deque(_SCOPE.finditer(code))
     scopes: list[tuple[str, str]] = []
-    for kind, label in (m.groups() for m in _SCOPE.finditer(code, 0, at)):
-        if kind == "end":
-            if scopes:
+    for match in declared:
+        while marks and marks[0].start() < match.start():
+            kind, label = marks.popleft().groups()
+            if kind != "end":
+                scopes.append((kind, label))
+            elif scopes:
                 scopes.pop()
-        else:
-            scopes.append((kind, label))
-    return ".".join([label for kind, label in scopes if kind == "namespace"] + [name.removeprefix("_root_.")])
+        yield [label for kind, label in scopes if kind == "namespace"]
 
 
 def contains(text: str, definition: str) -> bool:
