@@ -170,6 +170,44 @@ def test_a_file_that_cannot_be_read_is_listed_with_the_reason(
     assert reason in specs[0].broken
 
 
+VERINA = {"signature": {"parameters": []}}
+SPEC = "theorem t : f) = 1 := by x\n/-!\n## Prompt\n\n```python\ndef f(): ...\n```\n-/\n"
+ODD = {
+    "a document that is no list": ({"veribench.json": "{}"}, "veribench", "holds no list of rows"),
+    "a document that is a number": ({"veribench.json": "3"}, "veribench", "holds no list of rows"),
+    "a document without an end": ({"veribench.json": "["}, "veribench", "veribench.json` is not JSON"),
+    "a document too deep": ({"veribench.json": "[" * 100_000}, "veribench", "RecursionError"),
+    "a gold file that is a list": ({"a.jsonl": '{"code": "x"}', "dataset/task_1.json": "[]"}, "a", "task_1.json` holds no object"),
+    "a gold file without an end": ({"a.jsonl": '{"code": "x"}', "dataset/task_1.json": "{"}, "a", "task_1.json` is not JSON"),
+    "a folder of Verina without a name": (
+        {"v/task.lean": "", "v/task.json": json.dumps(VERINA), "v/test.json": "[]", "v/description.txt": ""}, "v", "KeyError: 'name'",
+    ),
+    "a name that is a pattern": ({"HumanEval7.lean": f"def f) : Nat := 1\n{SPEC}"}, "", ""),
+    "a module that fails when it lists": ({"mine.py": "def list_tasks():\n    raise OSError('away')\n"}, "entrypoint", "OSError('away')"),
+    "a module that ends when it lists": ({"mine.py": "def list_tasks():\n    raise SystemExit(3)\n"}, "entrypoint", "SystemExit(3)"),
+    "a module that fails when it loads": (
+        {"mine.py": "def list_tasks():\n    return ['a']\ndef load_task(name):\n    return 1 / 0\n"}, "entrypoint", "division by zero",
+    ),
+}  # fmt: skip
+"""By what is wrong with a root: its files, what is broken, and why."""
+
+
+@pytest.mark.parametrize("how", ODD)
+def test_whatever_a_root_holds_its_problems_are_listed(how: str, tmp_path: Path) -> None:
+    files, broken, words = ODD[how]
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    make_verina(tmp_path, "verina_basic_9")
+
+    catalog.configure({"options": {"root": str(tmp_path), "entrypoint": "mine" if "mine.py" in files else ""}})
+    found = catalog.find_problems()
+
+    assert "verina_basic_9" in found.problems
+    assert words in found.broken.get(broken, "")
+    assert bool(found.broken) == bool(broken)
+
+
 def test_two_problems_of_one_name_are_both_offered(tmp_path: Path) -> None:
     make_verina(tmp_path)
     (tmp_path / "veribench.jsonl").write_text(json.dumps({"filename": "verina_basic_7.py", "code": "x"}))

@@ -65,6 +65,9 @@ def _search(root: Path, module: str) -> Found:
         except (ValueError, OSError) as err:
             found.broken[name] = str(err)
             continue
+        except (AttributeError, IndexError, KeyError, RecursionError, TypeError) as err:
+            found.broken[name] = f"it is of a shape that is not known here ({type(err).__name__}: {err})"
+            continue
         for problem in problems:
             found.problems[_free_name(problem.name, found)] = problem
     return found

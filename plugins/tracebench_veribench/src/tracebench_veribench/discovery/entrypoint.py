@@ -27,6 +27,15 @@ def read_rows(root: Path, module_name: str) -> list[Mapping[str, Any]]:
         EntrypointError: with the reason.
     """
     module = _import(root, module_name)
+    try:
+        return _rows_of(module, module_name)
+    except EntrypointError:
+        raise
+    except (Exception, SystemExit) as err:
+        raise EntrypointError(f"`{module_name}` cannot list its problems: {err!r}") from err
+
+
+def _rows_of(module: ModuleType, module_name: str) -> list[Mapping[str, Any]]:
     listed = next((getattr(module, name) for name in _LISTS if hasattr(module, name)), None)
     items = listed() if callable(listed) else listed
     if not isinstance(items, Iterable) or isinstance(items, str):

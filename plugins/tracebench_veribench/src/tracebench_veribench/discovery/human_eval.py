@@ -37,7 +37,8 @@ def read_problem(path: Path) -> LeanProblem:
     required = {
         name: statement
         for name, statement in find_theorems(text).items()
-        if not is_trivial(statement) and any(re.search(rf"(?<![\w.]){f}(?![\w'])", statement) for f in functions)
+        if not is_trivial(statement)
+        and any(re.search(rf"(?<![\w.]){re.escape(f)}(?![\w'])", statement) for f in functions)
     }
     if not required:
         raise ValueError(f"`{path}` states no theorem of its function yet")

@@ -24,10 +24,12 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a `.jsonl` or `.json` file.
 
     Raises:
-        RowError: for a line that is no JSON object.
+        RowError: for a line that is no JSON object, and a file that is no list of them.
     """
     text = path.read_text(encoding="utf-8")
-    lines = json.loads(text) if path.suffix == ".json" else [line for line in text.splitlines() if line.strip()]
+    lines = _read_json(path, text) if path.suffix == ".json" else [line for line in text.split("\n") if line.strip()]
+    if not isinstance(lines, list):
+        raise RowError(f"`{path}` holds no list of rows")
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line) if isinstance(line, str) else line
@@ -80,10 +82,24 @@ def build_problem(row: Mapping[str, Any], index: int, *, source: str, gold: Mapp
 
 
 def read_gold(folder: Path) -> dict[str, str]:
-    """Return the reference files in `<folder>/task_<id>.json` (`gold_reference_lean4_code`), by id."""
+    """Return the reference files in `<folder>/task_<id>.json` (`gold_reference_lean4_code`), by id.
+
+    Raises:
+        RowError: for a file that holds no JSON object.
+    """
     found = {}
     for path in sorted(folder.glob("task_*.json")):
-        text = json.loads(path.read_text(encoding="utf-8")).get("gold_reference_lean4_code")
+        told = _read_json(path, path.read_text(encoding="utf-8"))
+        if not isinstance(told, dict):
+            raise RowError(f"`{path}` holds no object")
+        text = told.get("gold_reference_lean4_code")
         if isinstance(text, str) and text.strip():
             found[path.stem.removeprefix("task_")] = text
     return found
+
+
+def _read_json(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as err:
+        raise RowError(f"`{path}` is not JSON: {err}") from err
