@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracebench_terminalbench.transcript import digest, transcript
+from tracebench_terminalbench.trajectory import _row
+from tracebench_terminalbench.transcript import digest, steps, transcript
 from tracebench_terminalbench.trials import AWAY, FULL, read_trial, read_trials
 
 
@@ -178,10 +180,35 @@ def test_what_an_optimizer_reads_is_bounded_and_holds_the_end(tmp_path: Path) ->
     assert "wrong: nothing there" in text
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"steps": 3}', '{"steps": [1, {}, {"observation": null}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", '{"steps": 3}', '{"steps": [1, {}, {"observation": null}]}', "[" * 100_000, "3",
+        '{"steps": [{"tool_calls": 3, "observation": "x"}]}', '{"steps": [{"tool_calls": ["x"], "observation": {"results": 5}}]}',
+        '{"steps": [{"tool_calls": [{"arguments": [1]}], "observation": {"results": ["x"]}}]}', '{"steps": [{"message": ["x", 1]}]}',
+        '{"steps": [{"tool_calls": [{"arguments": "x"}], "step_id": {"a": 1}, "source": 7}]}',
+        '{"steps": [{"message": "\\ud83d", "source": "\\ud83d", "tool_calls": [{"arguments": {"keystrokes": "\\ud83d"}}]}]}',
+    ],
+)  # fmt: skip
 def test_a_broken_trajectory_costs_only_itself(tmp_path: Path, text: str) -> None:
+    """An agent that is a program may have written it."""
     folder = with_steps(tmp_path / "a", 1)
     (folder / "agent/trajectory.json").write_text(text)
 
     assert "wrong: nothing there" in transcript(read_trial(folder))
-    assert math.isfinite(len(digest(read_trial(folder))))
+    assert math.isfinite(len(digest(read_trial(folder)).encode() + transcript(read_trial(folder)).encode()))
+    for step in steps(folder / "agent/trajectory.json"):
+        assert {*_row(step)} == {"step", "by", "said", "typed", "shown"}
+
+
+@pytest.mark.parametrize("name", ["agent/trajectory.json", "agent/program.txt", "verifier/test-stdout.txt"])
+def test_a_link_or_a_pipe_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str) -> None:
+    """A container engine shows a sandbox the trial's own folders, and a link in them leads through the host's."""
+    folder = with_steps(tmp_path / "a", 0)
+    (tmp_path / "secret").write_text('{"steps": [{"message": "hidden"}]}')
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(tmp_path / "secret")
+    assert "hidden" not in transcript(read_trial(folder)) + digest(read_trial(folder))
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert transcript(read_trial(folder))

@@ -152,7 +152,7 @@ def _shared_out(
             for name in SHARED:
                 shutil.copyfile(home / name, folder / name)
         own = [_moved(trial, folder) for trial in trials if trial.slug == example.input.slug]
-        (folder / TRANSCRIPT).write_text("\n".join(map(transcript, own)), encoding="utf-8")
+        (folder / TRANSCRIPT).write_text("\n".join(map(transcript, own)), encoding="utf-8", errors="backslashreplace")
         outcomes.append(_outcome(own, ended))
         place = f"{folder.parent.name}/{folder.name}/{TRANSCRIPT}"
         context.record("trials", {"transcript": place, "backend": backend, "trials": [t.folder.name for t in own]})

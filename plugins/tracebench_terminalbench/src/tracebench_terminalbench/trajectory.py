@@ -8,7 +8,7 @@ from typing import Any
 
 from tracebench_core.specs.events import BestChanged, SuiteRecord
 from tracebench_runs import Run
-from tracebench_terminalbench.transcript import clipped, steps
+from tracebench_terminalbench.transcript import clipped, parts_of, steps, typed_by, whole
 
 RECORD = "trials"
 LONGEST = 1_000
@@ -49,12 +49,13 @@ def _trials(record: SuiteRecord, artifacts: Path) -> Iterator[Mapping[str, Any]]
 
 
 def _row(step: Mapping[str, Any]) -> dict[str, Any]:
-    typed = [(call.get("arguments") or {}).get("keystrokes") or "" for call in step.get("tool_calls") or ()]
-    shown = [result.get("content") or "" for result in (step.get("observation") or {}).get("results") or ()]
+    typed = [typed_by(call) or "" for call in parts_of(step, "tool_calls")]
+    shown = [whole(result.get("content")) for result in parts_of(step.get("observation"), "results")]
+    number = step.get("step_id")
     return {
-        "step": step.get("step_id"),
-        "by": str(step.get("source") or ""),
-        "said": clipped(str(step.get("message") or ""), LONGEST),
-        "typed": clipped("\n".join(map(str, typed)), LONGEST),
-        "shown": clipped("\n".join(map(str, shown)), LONGEST),
+        "step": number if isinstance(number, int) else None,
+        "by": clipped(whole(step.get("source")), LONGEST),
+        "said": clipped(whole(step.get("message")), LONGEST),
+        "typed": clipped("\n".join(typed), LONGEST),
+        "shown": clipped("\n".join(shown), LONGEST),
     }

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tracebench_runs import open_regular
 from tracebench_terminalbench.trials import Trial
 
 _UNREADABLE = "(no trajectory was written)"
+_HEAD = 80
+LONGEST = 64 << 20
+"""Bytes of a file that are read: its end, as a verifier's last words count."""
 
 
 def transcript(trial: Trial) -> str:
@@ -36,12 +41,33 @@ def digest(trial: Trial, *, last: int = 4, characters: int = 3000) -> str:
 
 
 def steps(trajectory: Path) -> Sequence[Mapping[str, Any]]:
-    """Return the steps of a trajectory after its first, the prompt; empty when there is none to read."""
+    """Return the steps of a trajectory after its first, the prompt; empty when there is none to read.
+
+    An agent that is a program may have written it: a part of another shape is left out.
+    """
     try:
-        found = list(json.loads(trajectory.read_text(encoding="utf-8"))["steps"])
-    except (OSError, ValueError, KeyError, TypeError):
+        told = json.loads(_text_of(trajectory))
+    except (ValueError, RecursionError):
         return []
-    return [step for step in found if isinstance(step, dict) and step.get("source") != "user"]
+    return [step for step in parts_of(told, "steps") if step.get("source") != "user"]
+
+
+def parts_of(told: Any, name: str) -> list[Mapping[str, Any]]:
+    """Return the mappings in the list of a name; none where something else is there."""
+    found = told.get(name) if isinstance(told, dict) else None
+    return [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+
+
+def typed_by(call: Mapping[str, Any]) -> str | None:
+    """Return the keys that a call of a tool types, where that is what it does."""
+    arguments = call.get("arguments")
+    typed = arguments.get("keystrokes") if isinstance(arguments, dict) else None
+    return whole(typed) if isinstance(typed, str) else None
+
+
+def whole(said: Any) -> str:
+    """Return what was said as text, without halves of characters, which no file holds and no model is asked."""
+    return str("" if said is None else said).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def clipped(text: str, characters: int) -> str:
@@ -59,15 +85,16 @@ def _outcome(trial: Trial) -> str:
 
 
 def _step(step: Mapping[str, Any], *, limit: int | None) -> Iterator[str]:
-    message = str(step.get("message") or "").strip()
-    yield f"[{step.get('step_id')}] {step.get('source')}: {message if limit is None else clipped(message, limit)}"
-    for call in step.get("tool_calls") or ():
-        arguments = call.get("arguments") or {}
-        typed = arguments.get("keystrokes")
-        said = typed.rstrip("\n") if isinstance(typed, str) else f"{call.get('function_name')} {json.dumps(arguments)}"
+    message = whole(step.get("message")).strip()
+    head = clipped(whole(f"[{step.get('step_id')}] {step.get('source')}"), _HEAD)
+    yield f"{head}: {message if limit is None else clipped(message, limit)}"
+    for call in parts_of(step, "tool_calls"):
+        typed = typed_by(call)
+        named = f"{call.get('function_name')} {json.dumps(call.get('arguments') or {})}"
+        said = whole(named) if typed is None else typed.rstrip("\n")
         yield from _indented(said if limit is None else clipped(said, limit), mark="  $ ")
-    for result in (step.get("observation") or {}).get("results") or ():
-        shown = "\n".join(line for line in str(result.get("content") or "").splitlines() if line.strip())
+    for result in parts_of(step.get("observation"), "results"):
+        shown = "\n".join(line for line in whole(result.get("content")).splitlines() if line.strip())
         if shown:
             yield from _indented(shown if limit is None else clipped(shown, limit), mark="  | ")
 
@@ -77,7 +104,10 @@ def _indented(text: str, mark: str = "  ") -> list[str]:
 
 
 def _text_of(path: Path) -> str:
+    """Return a file's text; nothing where it is none: what a sandbox wrote may be a link to a file of the host, or a pipe."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST))
+            return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
