@@ -96,7 +96,7 @@ def task_name(attribute: str) -> str | None:
     """Return the task that an attribute of `loading` builds; the inverse of `loader_name`."""
     if not attribute.startswith("task_"):
         return None
-    return re.sub(r"_([0-9a-f]{2})_", lambda found: chr(int(found.group(1), 16)), attribute.removeprefix("task_"))
+    return re.sub(r"_([0-9a-f]{2,6})_", lambda found: chr(int(found.group(1), 16)), attribute.removeprefix("task_"))
 
 
 def _spec(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -57,7 +59,7 @@ class Options(BaseModel):
     extra_env: dict[str, str] = Field(default_factory=dict, validation_alias=_also("extra_env"))
     """Variables of Harbor's process. Keys have no place in a config: see `harbor_env_file`."""
     harbor_env_file: str | None = None
-    """A file of `NAME=value` lines that Harbor itself reads: the keys of a cloud provider."""
+    """A file of `NAME=value` lines that Harbor itself reads: the keys of a cloud provider. A path is meant from where the run starts."""
     harbor_command: str | None = None
     """The Harbor command; None: `$TRACE_BENCH_HARBOR`, then PATH."""
     concurrency: int = Field(default=4, ge=1)
@@ -79,6 +81,20 @@ class Options(BaseModel):
         if self.optimize == "files" and self.agent != FOLDER:
             raise ValueError(f"`optimize: files` is of `agent: folder`, and not of `{self.agent}`")
         return self
+
+    @field_validator("agent_command")
+    @classmethod
+    def _of_words(cls, command: str) -> str:
+        if not shlex.split(command):  # which says of a quote that it is not closed
+            raise ValueError("it names no program")
+        return command
+
+    @field_validator("agent_files")
+    @classmethod
+    def _of_patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(PurePosixPath(pattern).parts for pattern in patterns):
+            raise ValueError("a pattern is empty")
+        return patterns
 
     @field_validator("extra_env")
     @classmethod

@@ -76,7 +76,10 @@ def _source(task: Path) -> str | Path:
         settings = tomllib.loads((task / "task.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError) as err:
         raise MappedError(f"`{task / 'task.toml'}` cannot be read: {err}") from err
-    image = settings.get("environment", {}).get("docker_image")
+    table = settings.get("environment")
+    image = table.get("docker_image") if isinstance(table, dict) else None
+    if image is not None and not isinstance(image, str):
+        raise MappedError(f"`docker_image` of `{task / 'task.toml'}` is no name of an image")
     if image is None and not (task / "environment/Dockerfile").is_file():
         raise MappedError(f"`{task.name}` has neither a `docker_image` nor a Dockerfile")
     return image or task / "environment"

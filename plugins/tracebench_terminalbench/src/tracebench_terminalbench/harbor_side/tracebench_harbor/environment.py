@@ -22,7 +22,7 @@ from typing import Any
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities
 
-from .dockerfile import NotUnderstoodError, read_dockerfile
+from .dockerfile import NotUnderstoodError, read_dockerfile, variables
 from .namespaces import PATH, die_with_parent, enter_argv, holder_argv, why_impossible
 
 DOOR = Path(__file__).with_name("door.py")
@@ -215,9 +215,7 @@ class LocalEnvironment(BaseEnvironment):
             self._workdir = str(PurePosixPath(self._workdir) / rest)
             await self._checked(f"mkdir -p {shlex.quote(self._workdir)}", cwd="/")
         elif word == "ENV":
-            for pair in shlex.split(rest):
-                name, _, value = pair.partition("=")
-                self._image_env[name] = value
+            self._image_env |= variables(rest, {"PATH": PATH, **self._image_env})
         elif word == "RUN":
             await self._checked(rest)
         elif word == "COPY":
