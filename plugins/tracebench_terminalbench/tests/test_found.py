@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tracebench_core.errors import MissingRequirementError
+from tracebench_terminalbench import program
 from tracebench_terminalbench.found import find_harbor
 
 
@@ -33,6 +34,15 @@ def test_harbor_is_found_by_config_then_variable_then_path(tmp_path: Path) -> No
     assert find_harbor(str(by_config), environ=environ).command == str(by_config)
     assert find_harbor(environ=environ).command == str(by_variable)
     assert find_harbor(environ={"PATH": str(on_path.parent)}).command == str(on_path)
+
+
+def test_a_command_of_a_config_is_found_from_where_the_run_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = installed(tmp_path / "a")
+    monkeypatch.setattr(program, "STARTED", tmp_path)
+
+    assert find_harbor(f"./{script.relative_to(tmp_path)}", environ={"PATH": ""}).command == str(script)
 
 
 def test_harbor_that_was_prepared_comes_before_the_one_on_path(tmp_path: Path) -> None:

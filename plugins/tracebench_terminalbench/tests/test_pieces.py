@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import ValidationError
 
 from tracebench_core.contracts import EvaluationFailed, NotMeasured
 from tracebench_core.errors import UsageError
@@ -17,16 +18,21 @@ from tracebench_core.proposing.answer_format import render_values
 from tracebench_core.specs import Example
 from tracebench_terminalbench import catalog, invariants
 from tracebench_terminalbench.catalog import TOYS, Case, cases_of, found, listed, loader_name, task_name
-from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import NotUnderstoodError, read_dockerfile
+from tracebench_terminalbench.harbor_side.tracebench_harbor.dockerfile import (
+    NotUnderstoodError,
+    read_dockerfile,
+    variables,
+)
 from tracebench_terminalbench.harbor_side.tracebench_harbor.users import User, find_user
 from tracebench_terminalbench.job_config import Model, dataset, grace, job_config, needs_door
 from tracebench_terminalbench.launch import Ended, _tail
 from tracebench_terminalbench.loading import build
 from tracebench_terminalbench.oci.layers import words_of
 from tracebench_terminalbench.oci.mapped import MappedError
+from tracebench_terminalbench.oci.needed import _source
 from tracebench_terminalbench.oci.sources import Source, find_source, full_name, references, split_place
 from tracebench_terminalbench.options import Options
-from tracebench_terminalbench.program import is_optimized, is_program
+from tracebench_terminalbench.program import STARTED, from_start, is_optimized, is_program
 from tracebench_terminalbench.rules import CHECK, HEADED, LOOK, PLAYS, REPAIRS, answer
 from tracebench_terminalbench.subject import parameter, write_subject
 from tracebench_terminalbench.task import TerminalTask, _model, _outcome, _seconds, _waves
@@ -337,6 +343,8 @@ def test_what_of_a_dockerfile_needs_no_image(tmp_path: Path) -> None:
     file, task = folder / "Dockerfile", tmp_path / "task.toml"
     file.write_text("# x\n\nworkdir /app\nENV A=1 \\\n B=2\nRUN  x\n")
     assert read_dockerfile(folder) == [("WORKDIR", "/app"), ("ENV", "A=1   B=2"), ("RUN", "x")]
+    file.write_text("RUN a && \\ \n  # of b\n# and c\n  b\n # end\nRUN echo # d")
+    assert read_dockerfile(folder) == [("RUN", "a &&    b"), ("RUN", "echo # d")]
 
     def refused() -> str:
         with pytest.raises(NotUnderstoodError) as caught:
@@ -359,8 +367,49 @@ def test_what_of_a_dockerfile_needs_no_image(tmp_path: Path) -> None:
         assert refused() == f"`{line}` in Dockerfile needs `harbor_env: docker`; `local` does not follow it"
     task.write_text("=")
     assert refused().startswith(f"`{task}` cannot be read: ")
+    file.write_text("RUN x\n")
+    task.write_text("metadata = 3\nenvironment = [1]\n")
+    assert read_dockerfile(folder) == [("RUN", "x")]
     (folder / "docker-compose.yml").write_text("")
     assert refused() == "a task with docker-compose needs `harbor_env: docker`; `local` runs a single sandbox"
+
+
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("A=1   B='2 3'", {"A": "1", "B": "2 3"}), ("A=", {"A": ""}), ("A one two=3", {"A": "one two=3"}),
+        ("PATH=/opt/bin:$PATH C=${X}y$Z", {"PATH": "/opt/bin:/bin", "C": "xy"}), ("PATH /opt/bin:${PATH}", {"PATH": "/opt/bin:/bin"}),
+    ],
+)  # fmt: skip
+def test_what_an_env_sets(rest: str, found: dict[str, str]) -> None:
+    assert variables(rest, {"PATH": "/bin", "X": "x"}) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("environment = 3", "has neither"), ("[environment]\ndocker_image = 3", "is no name")]
+)
+def test_a_task_that_names_no_image_is_told(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "task.toml").write_text(text)
+    with pytest.raises(MappedError, match=words):
+        _source(tmp_path)
+
+
+def test_paths_of_a_config_are_meant_from_where_the_run_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert from_start("a/b") == str(STARTED / "a/b")
+    assert from_start("/a") == "/a"
+    assert from_start(None) is None
+    monkeypatch.setenv("HOME", "/h")
+    assert from_start("~/a") == "/h/a"
+
+
+@pytest.mark.parametrize(
+    "settings", [{"agent_command": " "}, {"agent_command": "python3 'x"}, {"agent_files": ["*", ""]}]
+)
+def test_a_command_without_a_program_and_a_pattern_of_nothing_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Options(**settings)
 
 
 def test_a_template_is_filled_in_or_told_why_not() -> None:
@@ -450,7 +499,7 @@ def test_a_task_on_disk_and_one_of_the_data_set_in_one_job() -> None:
 
 
 def test_names_of_tasks_and_their_loaders() -> None:
-    for name in ("toys", "toy/hello-file", "a.b_c-d9"):
+    for name in ("toys", "toy/hello-file", "a.b_c-d9", "a--2d-_2d_", "Ab c", "\u65e5\u672c", "\U0001f600-1"):
         assert task_name(loader_name(name)) == name
     assert loader_name("a-b") == "task_a_2d_b"
     assert task_name("build") is None
@@ -505,9 +554,11 @@ def test_the_score_of_an_example_is_the_mean_reward_of_its_trials() -> None:
     ]
     told = task.guide(task.splits["train"][0], trials, cast("Any", None))
     assert (told.score, told.metrics) == (
-        0.25, {"size": 4.0, "turns": 5.0, "prompt_tokens": 7.0, "reward": 0.25, "attempts": 2.0, "agent_timeouts": 1.0},
+        0.25, {"turns": 5.0, "reward": 0.25, "attempts": 2.0, "agent_timeouts": 1.0},
     )  # fmt: skip
     assert told.text == "Task s: reward 0.5 (size 4); the agent ran out of time"
+    both = [trial(1.0, rewards={"reward": 1.0, "size": 2.0}), trials[1]]
+    assert task.guide(task.splits["train"][0], both, cast("Any", None)).metrics["size"] == 3.0
 
 
 def test_what_a_job_without_a_measurement_comes_to() -> None:

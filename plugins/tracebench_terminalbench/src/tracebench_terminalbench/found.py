@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracebench_core.errors import MissingRequirementError
 from tracebench_engine.api.interpreters import find_python, has_python
+from tracebench_terminalbench.program import from_start
 
 VARIABLE = "TRACE_BENCH_HARBOR"
 LOWEST, BELOW = (0, 24), (0, 27)
@@ -42,7 +43,8 @@ def find_harbor(command: str | None = None, *, environ: Mapping[str, str] | None
     """
     environ = os.environ if environ is None else environ
     named = command or environ.get(VARIABLE)
-    path = shutil.which(os.path.expanduser(named), path=environ.get("PATH")) if named else None  # noqa: PTH111 - `~` in a config
+    place = from_start(named) if named and "/" in named else named
+    path = shutil.which(place, path=environ.get("PATH")) if place else None
     if named and path is None:
         raise MissingRequirementError(f"`{named}` is no command, and Terminal-Bench needs Harbor.", hint=INSTALL)
     path = path or _prepared() or shutil.which("harbor", path=environ.get("PATH"))

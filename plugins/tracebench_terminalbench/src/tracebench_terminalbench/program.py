@@ -35,6 +35,11 @@ _ENVIRON = {
 }
 
 
+def from_start(place: str | None) -> str | None:
+    """Return a path of a config from the root: jobs and Harbor run in other folders."""
+    return None if place is None else str(STARTED / Path(place).expanduser())
+
+
 def is_program(agent: str) -> bool:
     """Tell whether an agent runs inside of the sandbox by our own means."""
     return agent == FOLDER or agent.startswith(PRESET)

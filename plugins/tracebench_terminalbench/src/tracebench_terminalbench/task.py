@@ -19,7 +19,7 @@ from tracebench_terminalbench.invariants import broken_invariants
 from tracebench_terminalbench.job_config import Model, backend_of, grace, job_config, needs_door
 from tracebench_terminalbench.launch import Ended, harbor_environ, run_job
 from tracebench_terminalbench.options import MODELLESS, Options
-from tracebench_terminalbench.program import forget
+from tracebench_terminalbench.program import forget, from_start
 from tracebench_terminalbench.subject import parameter, parser, write_subject
 from tracebench_terminalbench.transcript import digest, transcript
 from tracebench_terminalbench.trials import Trial, read_trials
@@ -106,7 +106,7 @@ class TerminalTask:
                 api_key=door.api_key.get_secret_value() if door else None,
                 base_url=door.base_url if door and needs_door(self.options) else None,
             ),
-            env_file=self.options.harbor_env_file,
+            env_file=from_start(self.options.harbor_env_file),
             seconds=_seconds(self.options, first),
             grace=grace(self.options, cases),
             check=first.check,
@@ -122,8 +122,10 @@ class TerminalTask:
         """Return the mean reward of an example's trials, with what an optimizer may learn from the last of them."""
         rewards = [trial.reward for trial in output if trial.reward is not None]
         last = output[-1]
-        metrics = {name: math.fsum(trial.usage.get(name, 0.0) for trial in output) for name in last.usage}
-        extra = {name: value for name, value in last.rewards.items() if name != "reward"}
+        told = set.intersection(*(set(trial.usage) for trial in output))  # what one of them does not tell has no sum
+        metrics = {name: math.fsum(trial.usage[name] for trial in output) for name in sorted(told)}
+        named = set.intersection(*(set(trial.rewards) for trial in output)) - {"reward"}
+        extra = {name: math.fsum(trial.rewards[name] for trial in output) / len(output) for name in sorted(named)}
         reward = math.fsum(rewards) / len(rewards)
         out_of_time = float(sum(trial.timed_out for trial in output))
         return Feedback(
