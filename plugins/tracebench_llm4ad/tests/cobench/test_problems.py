@@ -685,6 +685,10 @@ def test_a_spanning_tree_is_at_least_as_long_as_the_widest_span_and_does_not_dep
     assert tree_length(table[::-1]) == pytest.approx(tree_length(table))
 
 
+def test_a_point_so_far_away_that_no_number_says_how_far_is_in_the_tree_all_the_same() -> None:
+    assert tree_length(np.array([[0.0, 0.0], [1.0, 0.0], [1.7e308, -1.7e308]])) == math.inf
+
+
 def test_pieces_that_overlap_or_form_a_pinwheel_are_refused() -> None:
     owner, case = one("constrained_guillotine_cutting", "3\n3 3\n2 1 2 5\n1 2 2 5\n1 1 1 1\n")
     problem = owner.__new__(owner)

@@ -214,7 +214,8 @@ def tree_edges(points: np.ndarray) -> list[tuple[list[float], list[float]]]:
             away = np.hypot(*(points - points[here]).T)
         closer = away < far
         far[closer], near[closer] = away[closer], here
-        here = int(np.argmin(np.where(left, far, np.inf)))
+        rest = np.flatnonzero(left)
+        here = int(rest[np.argmin(far[rest])])
         edges.append((points[here].tolist(), points[near[here]].tolist()))
     return edges
 
