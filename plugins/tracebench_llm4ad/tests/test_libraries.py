@@ -17,6 +17,7 @@ from tracebench_llm4ad.catalog import BY_NAME
 from tracebench_llm4ad.cobench.folder import VARIABLE
 from tracebench_llm4ad.code_task import CodeTask
 from tracebench_llm4ad.constructive.libraries import drawn_cities, parse
+from tracebench_llm4ad.constructive.plane import held_karp_bound
 from tracebench_llm4ad.published import published_program
 
 SQUARE = """NAME : square
@@ -144,6 +145,10 @@ def test_a_file_of_bins_is_one_example(data: Path, evaluate: Callable[..., Feedb
         (("3 10 0\n", "3 ten 0\n"), "could not convert"),
         (("NODE_COORD_SECTION\n", ""), "stands before any section"),
         (("EDGE_WEIGHT_TYPE : EUC_2D\n", ""), "it has no `EDGE_WEIGHT_TYPE`"),
+        (("3 10 0\n", "3 nan 0\n"), "its coordinates are not finite"),
+        (("3 10 0\n", "3 1e999 0\n"), "its coordinates are not finite"),
+        (("DIMENSION : 4", "DIMENSION : 1e999"), "invalid literal"),
+        (("DIMENSION : 4", "DIMENSION : 4\nCAPACITY : inf"), "cannot convert float infinity"),
     ],
 )
 def test_a_file_that_is_not_as_tsplib_has_it_is_named_with_the_reason(change: tuple[str, str], told: str) -> None:
@@ -152,9 +157,49 @@ def test_a_file_that_is_not_as_tsplib_has_it_is_named_with_the_reason(change: tu
     assert told in str(refused.value)
 
 
-def test_a_demand_beyond_the_capacity_is_refused() -> None:
-    with pytest.raises(UsageError, match="a demand is greater than the capacity of 5"):
-        parse(VEHICLES.replace("CAPACITY : 10", "CAPACITY : 5"), name="tiny")
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("CAPACITY : 10", "CAPACITY : 5"), "a demand is less than 0, or greater than the capacity of 5"),
+        (("3 4\n", "3 -4\n"), "a demand is less than 0"),
+        (("3 4\n", "3 1e30\n"), "too large"),
+        (("DEMAND_SECTION\n", "OTHER_SECTION\n"), "it has no customers that demand anything"),
+    ],
+)
+def test_a_demand_that_no_vehicle_serves_is_refused(change: tuple[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match="the file of `tiny` is not as TSPLIB has it") as refused:
+        parse(VEHICLES.replace(*change), name="tiny", is_demanded=True)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("comment", "solution", "known"),
+    [
+        ("Best value: 48.5.", "", 48.5),
+        ("Optimal value: 4.8.5", "", 4.8),
+        ("Best: ...", "", None),
+        ("", "Cost ...", None),
+        ("", "cost: 48.", 48),
+    ],
+)
+def test_the_best_length_is_a_number_or_not_known(comment: str, solution: str, known: float | None) -> None:
+    assert parse(SQUARE.replace("four corners", comment), name="square", solution=solution).known == known
+
+
+def test_distances_are_computed_of_what_is_dealt_alone() -> None:
+    """TSPLIB has an instance of 85,900 cities, whose table would take 59 GB."""
+    places = "".join(f"{n} {n} 0\n" for n in range(10_001))
+    text = f"DIMENSION : 10001\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{places}"
+    found = parse(text, name="huge")
+
+    with pytest.raises(UsageError, match="`huge` has 10,001 places"):
+        _ = found.distance
+
+
+@pytest.mark.parametrize(("cities", "length"), [(1, 0), (2, 28), (3, 34)])
+def test_the_shortest_tour_of_few_cities_is_its_own_bound(cities: int, length: int) -> None:
+    text = SQUARE.replace("DIMENSION : 4", f"DIMENSION : {cities}").splitlines()
+    assert held_karp_bound(parse("\n".join(text[: 6 + cities]), name="few").distance) == pytest.approx(length)
 
 
 def test_without_a_folder_the_hint_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:

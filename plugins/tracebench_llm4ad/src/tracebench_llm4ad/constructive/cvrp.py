@@ -61,9 +61,9 @@ class CvrpEvaluator(RoutingEvaluator):
 
     def __init__(self, options: CvrpOptions) -> None:
         super().__init__(options)
-        self.dealt: dict[Split, list[Routing]] | None = None
+        self.dealt: dict[Split, list[LibraryInstance]] | None = None
         if options.data == "real":
-            self.dealt = deal([routing(each) for each in library_instances(CVRPLIB, ".vrp")], options, name=self.name)
+            self.dealt = deal(library_instances(CVRPLIB, ".vrp"), options, name=self.name)
             self.objective += "The instances are CVRPLIB's: their sizes, demands and capacities differ, and distances are whole numbers.\n"
             self.bound_source = (
                 "the best length known (where none is on file, the larger of the Held-Karp and the radial lower bound)"
@@ -74,7 +74,7 @@ class CvrpEvaluator(RoutingEvaluator):
         if self.dealt is None:
             yield from super().batches(split, salt)
         else:
-            yield from ([instance] for instance in self.dealt[split])
+            yield from ([routing(each)] for each in self.dealt[split])
 
 
 def routing(found: LibraryInstance) -> Routing:

@@ -35,20 +35,39 @@ SETS: Mapping[Split, Sequence[int]] = {
 }
 """The sets of 64 instances in the order in which ReEvo (Ye et al. 2024) drew them from one seed; its test set of 1,000 comes after them."""
 SET_SEED, SET_SIZE = 1234, 64
+MOST_PLACES = 10_000
+"""Of an instance, whose table of distances travels to a candidate with every call."""
+KINDS = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
 
 Instance = TypeVar("Instance")
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryInstance:
-    """One file: distances, shape (n, n), the best length known, and of vehicle routing the demands, shape (n,), and the capacity."""
+    """One file: the places, shape (n, 2), the best length known, and of vehicle routing the demands, shape (n,), and the capacity."""
 
     name: str
-    distance: Floats
+    points: Floats
+    kind: str
+    """Of distance, as TSPLIB names it."""
     known: float | None
     demands: npt.NDArray[np.int64]
     """Empty where nobody demands anything; else node 0 is the depot."""
     capacity: int
+
+    @property
+    def distance(self) -> Floats:
+        """Shape (n, n); computed when asked for, which is of those that are dealt alone.
+
+        Raises:
+            UsageError: for more than `MOST_PLACES`.
+        """
+        if len(self.points) > MOST_PLACES:
+            raise UsageError(
+                f"`{self.name}` has {len(self.points):,} places, and tables of distances between more than {MOST_PLACES:,} are not made",
+                hint="take the file out of the folder",
+            )
+        return _distances(self.points, self.kind)
 
 
 def library_instances(folder: str, suffix: str) -> list[LibraryInstance]:
@@ -59,15 +78,18 @@ def library_instances(folder: str, suffix: str) -> list[LibraryInstance]:
         UsageError: for a file that is not in TSPLIB's form.
     """
     texts = read_files(folder, suffixes=frozenset({suffix, ".sol"}))
+    solutions = {name.removesuffix(".sol"): text for name, text in texts.items() if name.endswith(".sol")}
+    named = {name.removesuffix(suffix): text for name, text in texts.items() if name.endswith(suffix)}
     return [
-        parse(text, name=name.removesuffix(suffix), solution=texts.get(name.removesuffix(suffix) + ".sol", ""))
-        for name, text in texts.items()
-        if name.endswith(suffix)
+        parse(text, name=name, solution=solutions.get(name, ""), is_demanded=folder == CVRPLIB)
+        for name, text in named.items()
     ]
 
 
-def parse(text: str, *, name: str, solution: str = "") -> LibraryInstance:
+def parse(text: str, *, name: str, solution: str = "", is_demanded: bool = False) -> LibraryInstance:
     """Read one file; the best length is that of the solution file beside it, else what the file says, else TSPLIB's optimum.
+
+    `is_demanded` asks for customers and what they demand.
 
     Raises:
         UsageError: for a file that is not in TSPLIB's form, or whose distances are of a kind that is not read.
@@ -78,20 +100,26 @@ def parse(text: str, *, name: str, solution: str = "") -> LibraryInstance:
         size = int(head["DIMENSION"])
         if points.shape != (size, 2):
             raise ValueError(f"it has {len(points)} places, and `DIMENSION` is {size}")
+        if not np.all(np.isfinite(points)):
+            raise ValueError("a place is no place: its coordinates are not finite")
         demands = np.array([int(float(line.split()[1])) for line in sections.get("DEMAND_SECTION", [])], dtype=np.int64)
         if len(demands) and (len(demands) != size or demands[0] != 0):
             raise ValueError("its demands are not one of each place, the first of them the depot's 0")
         capacity = int(float(head.get("CAPACITY", 0)))
-        if len(demands) and not demands.max() <= capacity:
-            raise ValueError(f"a demand is greater than the capacity of {capacity}")
-        distance = _distances(points, head["EDGE_WEIGHT_TYPE"])
-    except (ValueError, IndexError, KeyError) as err:
+        if len(demands) and not 0 <= demands.min() <= demands.max() <= capacity:
+            raise ValueError(f"a demand is less than 0, or greater than the capacity of {capacity}")
+        if is_demanded and len(demands) < 2:  # noqa: PLR2004 - the depot and a customer
+            raise ValueError("it has no customers that demand anything")
+        kind = head["EDGE_WEIGHT_TYPE"]
+        if kind not in KINDS:
+            raise ValueError(f"its distances are `{kind}`; {', '.join(KINDS[:-1])} and {KINDS[-1]} are read")
+    except (ValueError, IndexError, KeyError, OverflowError) as err:
         said = f"it has no `{err.args[0]}`" if isinstance(err, KeyError) else str(err)
         raise UsageError(
             f"the file of `{name}` is not as TSPLIB has it: {said}",
             hint="take the file out of the folder, or replace it by an intact copy",
         ) from err
-    return LibraryInstance(name, distance, _known(name, head.get("COMMENT", ""), solution), demands, capacity)
+    return LibraryInstance(name, points, kind, _known(name, head.get("COMMENT", ""), solution), demands, capacity)
 
 
 def deal(found: Sequence[Instance], options: TaskOptions, *, name: str) -> dict[Split, list[Instance]]:
@@ -146,16 +174,14 @@ def _lines(text: str) -> Iterator[str]:
 def _distances(points: Floats, kind: str) -> Floats:
     if kind == "GEO":
         return _over_the_earth(points)
-    gap = points[:, None, :] - points[None, :, :]
-    squared = (gap**2).sum(axis=2)
+    across, up = points.T
+    squared = (across[:, None] - across) ** 2 + (up[:, None] - up) ** 2
     rounded: Mapping[str, Callable[[], Floats]] = {
         "EUC_2D": lambda: np.floor(np.sqrt(squared) + 0.5),
         "CEIL_2D": lambda: np.ceil(np.sqrt(squared)),
         "ATT": lambda: np.ceil(np.sqrt(squared / 10)),
     }
-    if kind in rounded:
-        return rounded[kind]()
-    raise ValueError(f"its distances are `{kind}`; EUC_2D, CEIL_2D, ATT and GEO are read")
+    return rounded[kind]()
 
 
 def _over_the_earth(points: Floats) -> Floats:
@@ -172,8 +198,8 @@ def _over_the_earth(points: Floats) -> Floats:
 
 
 def _known(name: str, comment: str, solution: str) -> float | None:
-    told = re.search(r"cost\s*:?\s*([\d.]+)", solution, re.IGNORECASE) or re.search(
-        r"(?:optimal|best)[^:\d]*:\s*([\d.]+)", comment, re.IGNORECASE
+    told = re.search(r"cost\s*:?\s*(\d+(?:\.\d+)?)", solution, re.IGNORECASE) or re.search(
+        r"(?:optimal|best)[^:\d]*:\s*(\d+(?:\.\d+)?)", comment, re.IGNORECASE
     )
-    value = float(told[1].rstrip(".")) if told else float(OPTIMA.get(name, math.nan))
+    value = float(told[1]) if told else float(OPTIMA.get(name, math.nan))
     return value if math.isfinite(value) else None

@@ -28,6 +28,8 @@ class Tree:
 def held_karp_bound(distance: Floats, *, steps: int = 200) -> float:
     """Return a lower bound on the shortest closed tour: 1-trees under sub-gradient ascent (Held and Karp 1970, 1971)."""
     size = len(distance)
+    if size < 3:  # noqa: PLR2004 - there and back, or nowhere
+        return float(distance.sum())
     weights = np.zeros(size)
     best = 0.0
     pace = float(distance.sum() / size**2 / 2)

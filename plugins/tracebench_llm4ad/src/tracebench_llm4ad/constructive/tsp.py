@@ -68,8 +68,7 @@ class TspEvaluator(Evaluator[Tsp], StepwiseRules[Tsp]):
         super().__init__(options)
         self.size, self.data = options.problem_size, options.data
         if options.data == "real":
-            found = [Tsp(each.distance, each.known) for each in library_instances(TSPLIB, ".tsp")]
-            self.dealt = deal(found, options, name=self.name)
+            self.dealt = deal(library_instances(TSPLIB, ".tsp"), options, name=self.name)
             self.objective = self.objective.replace(UNIFORM_WORDS, OF_TSPLIB)
             self.bound_source = "TSPLIB's optimum (where it has none, the Held-Karp lower bound)"
 
@@ -78,7 +77,7 @@ class TspEvaluator(Evaluator[Tsp], StepwiseRules[Tsp]):
         if self.data == "generated":
             yield from super().batches(split, salt)
         elif self.data == "real":
-            yield from ([instance] for instance in self.dealt[split])
+            yield from ([Tsp(each.distance, each.known)] for each in self.dealt[split])
         elif split == "train" or getattr(self.options, f"n_{split}"):
             points = drawn_cities(split, self.size)
             if points is not None:
