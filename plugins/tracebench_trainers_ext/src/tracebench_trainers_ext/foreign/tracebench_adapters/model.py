@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import threading
 from urllib.parse import urlsplit
 
 from tracebench_client import BudgetExhausted
@@ -30,7 +29,6 @@ class Model:
         self._url = urlsplit(endpoint.base_url)
         self._key = endpoint.api_key
         self._failures = 0
-        self._mine = threading.local()
 
     def ask(self, messages, **sampling):
         """Return the texts of the answers, as many as `n` says.
@@ -65,18 +63,16 @@ class Model:
         raise ModelError(words)
 
     def _post(self, body):
-        connection = getattr(self._mine, "connection", None)
-        if connection is None:
-            connection = self._mine.connection = http.client.HTTPConnection(self._url.hostname, self._url.port)
+        connection = http.client.HTTPConnection(
+            self._url.hostname, self._url.port
+        )  # one that is kept is closed meanwhile
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         try:
             connection.request("POST", f"{self._url.path}/chat/completions", json.dumps(body), headers)
             response = connection.getresponse()
             return response.status, json.loads(response.read() or b"{}")
-        except BaseException:
+        finally:
             connection.close()
-            self._mine.connection = None
-            raise
 
 
 def refused(answer):
