@@ -18,6 +18,11 @@ class Leaf(NamedTuple):
         """The path as a text."""
         return ".".join(map(str, self.path))
 
+    @property
+    def first(self):
+        """The name and the value by which Optuna is told of the initial value: of a choice its place, as choices are of any type."""
+        return (f"{self.name}#", self.choices.index(self.initial)) if self.choices else (self.name, self.initial)
+
 
 def find_leaves(task, reach):
     """Return the leaves of all parameters; a number without bounds is searched within `reach` times its size around its initial value."""

@@ -43,7 +43,7 @@ def train(task, settings):
         return mean(scores)
 
     study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
-    study.enqueue_trial({leaf.name: leaf.initial for leaf in leaves})
+    study.enqueue_trial(dict(leaf.first for leaf in leaves))
     study.optimize(objective, n_trials=trials(task, settings.n_trials))
     task.end_step()
 
@@ -60,7 +60,7 @@ def classes(module, kind, name):
 def suggest(trial, leaf):
     """Return the trial's value of one leaf."""
     if leaf.choices:
-        return leaf.choices[trial.suggest_categorical(leaf.name + "#", range(len(leaf.choices)))]
+        return leaf.choices[trial.suggest_categorical(leaf.first[0], range(len(leaf.choices)))]
     if leaf.whole:
         return trial.suggest_int(leaf.name, round(leaf.low), round(leaf.high))
     return trial.suggest_float(leaf.name, leaf.low, leaf.high)

@@ -26,6 +26,11 @@ def chosen(trial):
     }
 
 
+def first(name, value):
+    choices = recorded.parameters[name].choices
+    return (name + "#", choices.index(value)) if choices else (name, value)
+
+
 def objective(trial):
     values = chosen(trial)
     if settings.pruner is None:
@@ -48,5 +53,5 @@ seeded = (
 )
 pruner = None if settings.pruner is None else named(optuna.pruners, "Pruner", settings.pruner)()
 study = optuna.create_study(direction="maximize", sampler=kind(**{**seeded, **settings.library}), pruner=pruner)
-study.enqueue_trial(recorded.initial)
+study.enqueue_trial(dict(first(name, value) for name, value in recorded.initial.items()))
 study.optimize(objective, n_trials=trials())
