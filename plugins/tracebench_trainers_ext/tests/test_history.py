@@ -75,6 +75,10 @@ def test_each_parameter_has_a_file_of_its_own(folder: Any, tmp_path: Path) -> No
     texts = {name: f"of {name}" for name in kinds}
     folder.write_texts(task, texts, tmp_path)
     assert folder.read_texts(task, tmp_path) == texts
+    odd = dict.fromkeys(kinds, "a\r\nb\rc\x0c\u2028\n")
+    folder.write_texts(task, odd, tmp_path)
+    assert folder.read_texts(task, tmp_path) == odd, "what nobody touched is what it was"
+    folder.write_texts(task, texts, tmp_path)
     (tmp_path / "a_b-2.py").unlink()
     assert folder.read_texts(task, tmp_path)["a_b"] == "", "what is gone is empty"
 

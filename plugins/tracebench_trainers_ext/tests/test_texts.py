@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,3 +49,30 @@ def test_worked_examples_are_named_as_the_task_names_them() -> None:
 @pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", "[1, NaN]", "[" * 100_000, "many"])
 def test_a_number_that_is_none_stays_a_text_and_the_door_refuses_it_in_words(text: str) -> None:
     assert texts().from_text(SimpleNamespace(kind="number", initial=0.0), text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2", "2"), (' "2" ', "2"), ("1", 1), ('"1"', '"1"'), ("null", None), ("true", "true"), ("7", 7), ("x", "x")],
+)
+def test_a_choice_is_taken_by_its_word_also_where_that_is_a_number_in_json(text: str, value: Any) -> None:
+    parameter = SimpleNamespace(kind="choice", initial="2", choices=("2", 1, None, "true"))
+    assert texts().from_text(parameter, text) == (value if text != '"1"' else "1")
+
+
+@pytest.mark.parametrize("initial", ["x = 1", "x = 1\n"])
+def test_code_ends_as_the_initial_value_does_whatever_a_library_puts_behind_it(initial: str) -> None:
+    parameter = SimpleNamespace(kind="code", initial=initial)
+    for text in ("x = 1", "x = 1\n", "x = 1\n\n", "```python\nx = 1\n```"):
+        assert texts().from_text(parameter, text) == initial
+    assert texts().from_text(parameter, "") == ""
+
+
+def test_a_search_begins_with_the_initial_numbers_and_choices() -> None:
+    sys.path.insert(0, str(PLACE.parents[1]))
+    from tracebench_adapters import leaves
+
+    choice = SimpleNamespace(kind="choice", initial="b", choices=("a", "b"))
+    number = SimpleNamespace(kind="number", initial=2.0, minimum=None, maximum=None)
+    task = SimpleNamespace(parameters={"c": choice, "n": number}, problem=SimpleNamespace(initial={"c": "b", "n": 2.0}))
+    assert dict(leaf.first for leaf in leaves.find_leaves(task, 1.0)) == {"c#": 1, "n": 2.0}

@@ -24,9 +24,9 @@ def plain_name(name):
 
 
 def write_texts(task, texts, folder):
-    """Write a candidate's files."""
+    """Write a candidate's files, in which every end of a line stays what it is."""
     for name, text in texts.items():
-        (folder / file_of(task, name)).write_text(text)
+        (folder / file_of(task, name)).write_bytes(text.encode())
 
 
 def read_texts(task, folder):
@@ -34,7 +34,7 @@ def read_texts(task, folder):
     texts = {}
     for name in task.initial:
         path = folder / file_of(task, name)
-        texts[name] = path.read_text(errors="replace") if path.is_file() else ""
+        texts[name] = path.read_bytes().decode(errors="replace") if path.is_file() else ""
     return texts
 
 

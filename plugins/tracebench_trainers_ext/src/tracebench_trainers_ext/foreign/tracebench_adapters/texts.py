@@ -31,11 +31,13 @@ def from_text(parameter, text):
     if path is not None:
         return {path: as_code(text, like=parameter.initial[path])}
     bare = without_fence(text).strip()
+    choices = getattr(parameter, "choices", ())
     try:
-        return strict_json(bare)
+        value = strict_json(bare)
     except (ValueError, RecursionError):
-        pass
-    return bare if bare in getattr(parameter, "choices", ()) else text
+        value = text
+    is_one = json.dumps(value, sort_keys=True) in [json.dumps(one, sort_keys=True) for one in choices]  # 1 is not True
+    return bare if bare in choices and not is_one else value
 
 
 def strict_json(text):
@@ -46,9 +48,11 @@ def strict_json(text):
 
 
 def as_code(text, *, like):
-    """Return code without a fence around it, with a last line break where the initial value has one."""
+    """Return code without a fence around it, with a last line break where the initial value has one, else without."""
     code = without_fence(text)
-    return code.rstrip("\n") + "\n" if like.endswith("\n") and code.strip() else code
+    if not code.strip():
+        return code
+    return code.rstrip("\n") + ("\n" if like.endswith("\n") else "")
 
 
 def without_fence(text):
