@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,11 @@ def test_words_in_capitals_are_counted() -> None:
     assert capitals("STOP, I say: the U.S. is BIG-TIME 42") == 4
 
 
+def asked(name: str, **told: Any) -> dict[str, Any]:
+    """Return a row of one instruction."""
+    return {"prompt": "x", "instruction_id_list": [name], "kwargs": [told]}
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -200,6 +206,19 @@ def test_words_in_capitals_are_counted() -> None:
         ({"prompt": "x", "instruction_id_list": ["punctuation:no_comma"], "kwargs": []}, "has no settings for each"),
         ({"prompt": "x", "instruction_id_list": ["startend:end_checker"], "kwargs": [{}]}, "gives no `end_phrase`"),
         ({"prompt": "x"}, "has no column `instruction_id_list`"),
+        (
+            asked("keywords:frequency", keyword="c**", frequency=1, relation="at least"),
+            "`keywords:frequency`: multiple repeat",
+        ),
+        (asked("keywords:existence", keywords="tea"), "`keywords` is no list of texts"),
+        (asked("keywords:forbidden_words", forbidden_words=["a", 1]), "`forbidden_words` is no list of texts"),
+        (
+            asked("length_constraints:number_words", num_words=3, relation="at most"),
+            "`relation` is 'at most', and it is one of `less than`",
+        ),
+        (asked("length_constraints:number_words", num_words="many", relation="at least"), "invalid literal"),
+        (asked("length_constraints:number_paragraphs", num_paragraphs=math.inf), "cannot convert float infinity"),
+        (asked("detectable_format:multiple_sections", section_spliter="(", num_sections=1), "missing \\)"),
     ],
 )
 def test_a_row_of_ifeval_that_cannot_be_checked_says_why(row: dict[str, Any], words: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tracebench_core.specs import Requirement
 from tracebench_hfqa.families.family import Case, Family, Fields, RowError, Verdict, column, text_of
-from tracebench_hfqa.families.instructions import CHECKS, SETTINGS, follows, loosened
+from tracebench_hfqa.families.instructions import CHECKS, SETTINGS, fault_of, follows, loosened
 
 GIVEN = "instruction_id_list"
 FOLLOWED = "followed"
@@ -30,6 +30,8 @@ def read(row: Mapping[str, Any], fields: Fields) -> Case:
         kept = {key: value for key, value in (given or {}).items() if value is not None}
         if missing := [key for key in SETTINGS.get(name, ()) if key not in kept]:
             raise RowError(f"gives no `{missing[0]}` for the instruction `{name}`")
+        if fault := fault_of(name, kept):
+            raise RowError(f"cannot be checked by the instruction `{name}`: {fault}")
         settings.append(kept)
     gold = str(row.get(FOLLOWED) or "")
     return Case(question=text_of(row, fields.question), gold=gold, extra={"instructions": names, "settings": settings})

@@ -194,6 +194,26 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     "change_case:capital_word_frequency": ("capital_frequency", "capital_relation"),
 }
 """What a row must give for an instruction."""
+RELATIONS = ("less than", "at least")
+LISTS = frozenset({"keywords", "forbidden_words"})
+LANGUAGES = frozenset({"language:response_language", "change_case:english_capital", "change_case:english_lowercase"})
+"""Instructions that are checked by a package which a row may be read without."""
+
+
+def fault_of(name: str, told: Told) -> str:
+    """Return why nothing can be checked by an instruction's settings; empty where it can."""
+    for key in SETTINGS.get(name, ()):
+        value = told[key]
+        if key.endswith("relation") and value not in RELATIONS:
+            return f"`{key}` is {value!r}, and it is one of {', '.join(f'`{one}`' for one in RELATIONS)}"
+        if key in LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+            return f"`{key}` is no list of texts"
+    try:
+        if name not in LANGUAGES:
+            CHECKS[name]("a", told)
+    except (re.error, ArithmeticError, IndexError, TypeError, ValueError) as err:
+        return str(err)
+    return ""
 
 
 def follows(text: str, name: str, told: Told) -> bool:
