@@ -58,6 +58,18 @@ def test_a_failed_example_counts_for_what_the_engine_counted() -> None:
     assert entry.example_means() == pytest.approx({"a": 1.0, "b": -2.0, "c": -2.0})
 
 
+def test_what_a_failed_example_counts_for_is_the_same_in_every_batch() -> None:
+    """It is computed back from the batch's mean, whose last digits are chance: they are no noise of the task's, and no gain."""
+    archive = Archive()
+    for tenths in range(10):
+        entry = archive.add(evaluation(0, {"a": tenths / 10, "b": 0.7, "c": None}, worst_score=0.0))
+    assert entry.scores["c"] == [0.0] * 10
+    again = Archive()
+    for tenths in range(10):
+        entry = again.add(evaluation(0, {"a": tenths * 1e7, "c": None, "d": 0.1, "e": None}, worst_score=-12.5))
+    assert entry.scores["c"] == entry.scores["e"] == [-12.5] * 10
+
+
 def test_scores_of_the_other_split_are_feedback_only() -> None:
     archive = Archive(split="validation")
     entry = archive.add(evaluation(0, {"a": 5.0}))

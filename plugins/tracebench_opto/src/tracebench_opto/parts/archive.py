@@ -13,6 +13,8 @@ from tracebench_opto.parts.objectives import SCALAR, Goal, Vector
 
 REPEATS = 10
 """Equal repeats after which a task counts as free of noise."""
+DIGITS = 12
+"""Of what a failed example counted for, which is computed back from a mean: the last digits are chance, and differ from batch to batch."""
 
 
 def example_values(evaluation: Evaluation, goal: Goal) -> dict[str, float | None]:
@@ -167,8 +169,10 @@ def _worst_score(evaluation: Evaluation, goal: Goal) -> float | None:
     failed = sum(r.feedback.status != "ok" for r in evaluation.results)
     if not failed or evaluation.score is None or goal.mode != "scalar":
         return None
-    measured = math.fsum(r.feedback.score for r in evaluation.results if r.feedback.status == "ok")
-    return (evaluation.score * len(evaluation.results) - measured) / failed
+    measured = [r.feedback.score for r in evaluation.results if r.feedback.status == "ok"]
+    counted = (evaluation.score * len(evaluation.results) - math.fsum(measured)) / failed
+    scale = max(map(abs, (evaluation.score, counted, *measured)))
+    return round(counted, DIGITS - math.ceil(math.log10(scale))) if scale else counted
 
 
 def _descending(score: float | None) -> float:
