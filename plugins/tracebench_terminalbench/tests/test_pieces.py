@@ -405,9 +405,14 @@ def test_paths_of_a_config_are_meant_from_where_the_run_was_started(
 
 
 @pytest.mark.parametrize(
-    "settings", [{"agent_command": " "}, {"agent_command": "python3 'x"}, {"agent_files": ["*", ""]}]
-)
-def test_a_command_without_a_program_and_a_pattern_of_nothing_are_refused(settings: dict[str, Any]) -> None:
+    "settings",
+    [
+        {"agent_command": " "}, {"agent_command": "python3 'x"}, {"agent_files": ["*", ""]}, {"agent_kwargs": {"parser_name": "yaml"}},
+        {"agent_kwargs": {"parser_name": ["json"]}}, {"harbor_env": "oci", "harbor_environment_kwargs": {"images": "x"}},
+        {"harbor_env": "oci", "harbor_environment_kwargs": {"images": {"a": 1}}},
+    ],
+)  # fmt: skip
+def test_settings_of_which_nothing_can_be_made_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Options(**settings)
 

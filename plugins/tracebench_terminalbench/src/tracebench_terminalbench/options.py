@@ -14,6 +14,8 @@ MODELLESS = ("oracle", "nop")
 """Agents that ask no model."""
 DATASET = "terminal-bench@2.0"
 """The dataset of a config that names none; `terminal-bench/terminal-bench-2-1` is the corrected one."""
+PARSERS = ("json", "xml")
+"""The forms of Terminus-2's answers, each with a prompt of its own."""
 Subject = Literal["advice", "template", "extra_instructions", "skill", "files"]
 
 
@@ -68,6 +70,18 @@ class Options(BaseModel):
     """Trials of one example; its score is their mean."""
     grace: float | None = Field(default=None, ge=0)
     """Seconds that Harbor has to remove its sandboxes when told to stop; 1 for `local` and `oci`, whose sandboxes end with it, else 10."""
+
+    @model_validator(mode="after")
+    def _of_a_known_form(self) -> Options:
+        parser = self.agent_kwargs.get("parser_name", PARSERS[0])
+        if self.optimize in {"advice", "template"} and parser not in PARSERS:
+            raise ValueError(f"`parser_name` is {parser!r}, and `{TERMINUS}` has a prompt for {' and '.join(PARSERS)}")
+        images = self.harbor_environment_kwargs.get("images", {})
+        if self.harbor_env == "oci" and not (
+            isinstance(images, dict) and all(isinstance(v, str) for v in images.values())
+        ):
+            raise ValueError("`images` of `harbor_environment_kwargs` maps names of images to places")
+        return self
 
     @model_validator(mode="after")
     def _of_this_agent(self) -> Options:

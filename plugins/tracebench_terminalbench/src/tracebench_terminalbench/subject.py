@@ -10,7 +10,7 @@ from typing import Any
 from tracebench_core.contracts import EvaluationFailed
 from tracebench_core.specs import Feedback, Parameter
 from tracebench_terminalbench.found import find_harbor
-from tracebench_terminalbench.options import Options
+from tracebench_terminalbench.options import PARSERS, Options
 from tracebench_terminalbench.program import FOLDER, optimized_files, write_files
 from tracebench_terminalbench.program import LONGEST as FILES_LONGEST
 from tracebench_terminalbench.template import template_problem, with_advice
@@ -86,7 +86,7 @@ def _text_subject(options: Options, text: str, *, frame: str, folder: Path) -> d
 
 def parser(options: Options) -> str:
     """Return the form of the agent's answers: `json` or `xml`."""
-    return str(options.agent_kwargs.get("parser_name", "json"))
+    return str(options.agent_kwargs.get("parser_name", PARSERS[0]))
 
 
 def _template_file(text: str, folder: Path) -> str:

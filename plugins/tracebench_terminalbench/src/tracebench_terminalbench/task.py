@@ -85,7 +85,8 @@ class TerminalTask:
         first = contexts[0]
         folder = first.artifacts
         harbor = Harbor(**first.environment(ENVIRONMENT, command=self.options.harbor_command))
-        frame = harbor.template(parser(self.options)).read_text(encoding="utf-8")
+        is_framed = self.options.optimize == "advice"
+        frame = harbor.template(parser(self.options)).read_text(encoding="utf-8") if is_framed else ""
         subject = write_subject(self.options, values[self.parameters[0].name], frame=frame, folder=folder)
         door = None if self.options.agent in MODELLESS else first.endpoint("agent")
         cases = [example.input for example in examples]
