@@ -33,23 +33,28 @@ class Checker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def equal(self, gold: str, answer: str) -> bool:
-        """Tell whether two expressions are equal; no when it cannot be told in time.
+        """Tell whether two expressions are equal; no when it cannot be told in time, or when the process dies of them twice.
 
         Raises:
             MissingRequirementError: when math-verify is not installed.
         """
         with self._lock:
-            process = self._open()
-            assert process.stdin is not None  # noqa: S101 - a pipe
-            try:
-                process.stdin.write(json.dumps([gold, answer]).encode() + b"\n")
-                process.stdin.flush()
-                told = self._line(process, SECONDS)
-            except BrokenPipeError:
-                told = b""
-            if told not in {b"1\n", b"0\n"}:
-                self.close()
-            return told == b"1\n"
+            told = self._told(gold, answer)
+            return (told if told is not None else self._told(gold, answer)) == b"1\n"
+
+    def _told(self, gold: str, answer: str) -> bytes | None:
+        """Return what the process says; nothing where that is nothing in time, None when it dies, of whatever cause."""
+        process = self._open()
+        assert process.stdin is not None  # noqa: S101 - a pipe
+        try:
+            process.stdin.write(json.dumps([gold, answer]).encode() + b"\n")
+            process.stdin.flush()
+            told = self._line(process, SECONDS)
+        except BrokenPipeError:
+            told = None
+        if told not in {b"1\n", b"0\n"}:
+            self.close()
+        return told
 
     def close(self) -> None:
         """End the process. Idempotent."""
@@ -76,8 +81,8 @@ class Checker:
         return self._process
 
     @staticmethod
-    def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-        """Return the next line of the process; nothing when there is none in time."""
+    def _line(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
+        """Return the next line of the process; nothing when there is none in time, None when there is no process any more."""
         assert process.stdout is not None  # noqa: S101 - a pipe
         found = b""
         while not found.endswith(b"\n"):
@@ -85,7 +90,7 @@ class Checker:
                 return b""
             got = os.read(process.stdout.fileno(), 64)
             if not got:
-                return b""
+                return None
             found += got
         return found
 
