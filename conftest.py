@@ -25,7 +25,7 @@ with suppress(ImportError):
 
     # a busy one takes as long as it takes, and the soak goes through more
     settings.register_profile(
-        "any machine", deadline=None, max_examples=int(os.environ.get("TRACEBENCH_EXAMPLES", "40"))
+        "any machine", deadline=None, max_examples=int(os.environ.get("TRACEBENCH_EXAMPLES", "30"))
     )
     settings.load_profile("any machine")
 os.environ.pop(

@@ -136,6 +136,7 @@ def test_it_ends_with_the_verdict_and_a_page_that_asks_for_nothing(cli: Cli, tmp
         assert told in words
 
 
+@HEAVY
 def test_at_a_terminal_of_80_columns_every_line_fits_and_curves_are_drawn(tmp_path: Path) -> None:
     code, written = in_terminal(tmp_path, "demo")
 

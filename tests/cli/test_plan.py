@@ -50,36 +50,45 @@ def planned(cli: Cli, *arguments: str, env: Mapping[str, str] = CORE_ONLY) -> di
     return document
 
 
+def used_in(folder: Path) -> list[dict[str, str]]:
+    """Return the rows of the run's results."""
+    return list(csv.DictReader((folder / "runs/one/results.csv").read_text().splitlines()))
+
+
+def check_held(plan: dict[str, Any], used: list[dict[str, str]]) -> None:
+    """Check that what a run used lies within its plan."""
+    for row in used:
+        job = next(job for job in plan["jobs"] if job["job_id"] == row["job_id"])
+        for axis in ("evaluations", "llm_calls"):
+            assert job[axis]["low"] <= float(row[axis]) <= job[axis]["high"], (row["trainer_id"], axis)
+        assert (job["cut_by"] is not None) == row["stop_reason"].startswith("budget:"), row["trainer_id"]
+    total = plan["total"]["evaluations"]
+    assert total["low"] <= sum(int(row["evaluations"]) for row in used) <= total["high"]
+
+
 @pytest.mark.parametrize(
     "budget",
     cells(
-        [("{evaluations: 30}",), ("{evaluations: 10}",), ("{tokens: 6000}",), ("{}",)],
-        always=[("{evaluations: 10}",)],
-        often=[("{tokens: 6000}",), ("{}",)],
+        [("{evaluations: 10}",), ("{tokens: 6000}",), ("{}",)],
+        always=[],  # the next test asks it of another budget
     ),
 )
 def test_the_plan_holds_what_the_run_then_uses(cli: Cli, config: Path, tmp_path: Path, budget: str) -> None:
     config.write_text(CONFIG.replace("{evaluations: 30}", budget))
     before = planned(cli)
     cli("run", "--config", "c.yaml", env=CORE_ONLY)
-    used = list(csv.DictReader((tmp_path / "runs/one/results.csv").read_text().splitlines()))
 
-    for row in used:
-        job = next(job for job in before["jobs"] if job["job_id"] == row["job_id"])
-        for axis in ("evaluations", "llm_calls"):
-            assert job[axis]["low"] <= float(row[axis]) <= job[axis]["high"], (row["trainer_id"], axis)
-        assert (job["cut_by"] is not None) == row["stop_reason"].startswith("budget:"), row["trainer_id"]
-    total = before["total"]["evaluations"]
-    assert total["low"] <= sum(int(row["evaluations"]) for row in used) <= total["high"]
+    check_held(before, used_in(tmp_path))
 
 
 def test_past_runs_sharpen_the_plan(cli: Cli, config: Path, tmp_path: Path) -> None:
     before = planned(cli)
     cli("run", "--config", "c.yaml", env=CORE_ONLY)
     after = planned(cli)
-    used = list(csv.DictReader((tmp_path / "runs/one/results.csv").read_text().splitlines()))
+    used = used_in(tmp_path)
     tokens = sum(int(row["prompt_tokens"]) + int(row["completion_tokens"]) for row in used)
 
+    check_held(before, used)
     assert (before["past_jobs"], after["past_jobs"]) == (0, 9)
     assert abs(after["total"]["tokens"]["likely"] - tokens) < 0.25 * tokens
     assert abs(before["total"]["tokens"]["likely"] - tokens) > tokens

@@ -151,6 +151,7 @@ def reference(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bench"
 
 
+@HEAVY  # each law has a test of its own
 def test_a_folder_of_bundles_is_gone_through(bundle: Path, lavish: Path, reference: Path, tmp_path: Path) -> None:
     """One is accepted; a budget that was broken, a forged score and what is too good are refused, each by its law."""
 

@@ -310,7 +310,7 @@ def choose(numbers, used):
     [
         ("def choose(numbers, used):\n    return 99\n", "error", "IndexError"),
         ("def choose(numbers, used):\n    raise ValueError('mine')\n", "error", "mine"),
-        ("def choose(numbers, used):\n    while True: pass\n", "timeout", "time"),
+        pytest.param("def choose(numbers, used):\n    while True: pass\n", "timeout", "time", marks=HEAVY),
         ("def other(numbers, used):\n    return 0\n", "error", "choose"),
         ("def choose(numbers, used):\n    import os; os._exit(0)\n", "error", ""),
         (
