@@ -39,6 +39,8 @@ _FOR_SOON = struct.pack("@ll", 0, int(SOON * 1e6))
 _AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _NOTHING_THERE = 0.001
 """Seconds to wait where a descriptor was said to be readable and was not."""
+_LONGEST_POLL = 1e6
+"""Seconds of one wait: what is waited for longer is waited for again, and no system waits for more than its numbers hold."""
 _PATIENCE = 5.0
 """Seconds that a killed child may take to be reaped before the template counts as lost."""
 _UNSEEN = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
@@ -122,7 +124,7 @@ class Exchange:
                 poll.register(self._channel.fileno(), select.POLLOUT)
                 poll.register(self._link.fileno(), select.POLLIN)
                 left = deadline - time.monotonic()
-                if left <= 0 or self._link.fileno() in dict(poll.poll(left * 1000 + 1)):
+                if left <= 0 or self._link.fileno() in dict(poll.poll(_milliseconds(left))):
                     return False
             except OSError:
                 return False
@@ -148,7 +150,7 @@ class Exchange:
         left = deadline - time.monotonic()
         if left <= 0 or self.report is not None:
             return False
-        ready = {fd for fd, _ in self._poll.poll(left * 1000 + 1)}
+        ready = {fd for fd, _ in self._poll.poll(_milliseconds(left))}
         if self._output in ready and not _pump(self._output, self.printed):
             self._poll.unregister(self._output)
         if self._channel.fileno() in ready and not _pump(self._channel.fileno(), self._sink):
@@ -309,6 +311,11 @@ def _readable(fd: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
+
+
+def _milliseconds(seconds: float) -> float:
+    """Return how long to wait now for what may take so long."""
+    return min(seconds, _LONGEST_POLL) * 1000 + 1
 
 
 def _pump(fd: int, sink: Inbox | Tail) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_sandbox.kernel import namespaces
+from tracebench_sandbox.kernel.syscalls import LARGEST
 
 _MB = 1 << 20
 _GROUPS = Path("/sys/fs/cgroup")
@@ -66,7 +67,7 @@ def open_group(limits: Limits, *, root: Path = _GROUPS, own: str | None = None) 
     if limits == Limits():
         return None
     own = _own_group() if own is None else own
-    wanted = {"pids.max": limits.processes, "memory.max": limits.memory_mb and limits.memory_mb * _MB}
+    wanted = {"pids.max": limits.processes, "memory.max": limits.memory_mb and min(limits.memory_mb * _MB, LARGEST)}
     for place in (root / own.lstrip("/"), *(root / own.lstrip("/")).parents):
         if root not in (place, *place.parents):
             break
@@ -106,7 +107,7 @@ def limit_process(limits: Limits, *, in_group: bool) -> None:
 
 def _lower(what: int, most: int) -> None:
     hard = resource.getrlimit(what)[1]
-    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    least = min(most, LARGEST if hard == resource.RLIM_INFINITY else hard)
     resource.setrlimit(what, (least, least))
 
 

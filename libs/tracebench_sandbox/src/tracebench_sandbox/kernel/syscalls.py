@@ -13,6 +13,9 @@ from typing import Any
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}.get(platform.machine())
 """`AUDIT_ARCH_*` of linux/audit.h; None on a machine whose numbers are not known here."""
 
+LARGEST = (1 << 63) - 1
+"""The largest limit, and the largest of a group, that can be told the kernel from here."""
+
 _NUMBERS: dict[str, tuple[int, int]] = {
     "accept": (43, 202),
     "accept4": (288, 242),

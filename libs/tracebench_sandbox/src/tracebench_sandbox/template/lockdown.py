@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracebench_sandbox.kernel import landlock, seccomp
-from tracebench_sandbox.kernel.syscalls import direct, number, prctl
+from tracebench_sandbox.kernel.syscalls import LARGEST, direct, number, prctl
 from tracebench_sandbox.reach import Reach, carve, libraries
 
 _SET_PDEATHSIG, _NO_NEW_PRIVS = 1, 38
@@ -21,6 +21,8 @@ _PRCTL, _CAPSET = number("prctl") or 0, number("capset") or 0
 _CAPABILITY_VERSION_3 = 0x20080522
 _MAX_FILES = 256
 _MB = 1 << 20
+_LONGEST = 1e9
+"""Seconds of processors that are limited; more take thirty years."""
 
 SYSTEM = (
     "/usr",
@@ -124,14 +126,16 @@ class Lockdown:
 
     def limit(self, request: Request, *, family: bool, pid: int = 0) -> None:
         """Limit what a process may use, by default the calling one; without capabilities, it can raise no limit again."""
-        cpu = -int(-request.seconds // 1)
+        cpu = -int(-min(request.seconds, _LONGEST) // 1)
         if request.clock_seconds > request.seconds:
             cpu *= 2  # who looks at all of them ends them; this is for when nobody can look, and counts by ticks
         memory = request.memory_mb * _MB + (0 if family else self._address_space)
         size = request.file_mb * _MB
         for what, most in zip(_FOR_EACH, (cpu + 1, memory, size, _MAX_FILES), strict=True):
             hard = self._hard[what]
-            least = most if hard == resource.RLIM_INFINITY else min(most, hard)  # who began the run may have set less
+            least = min(
+                most, LARGEST if hard == resource.RLIM_INFINITY else hard
+            )  # who began the run may have set less
             resource.prlimit(pid, what, (min(cpu, least) if what == resource.RLIMIT_CPU else least, least))
         if request.core is not None:
             os.sched_setaffinity(pid, {request.core})
