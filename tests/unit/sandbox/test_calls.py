@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from tracebench_core import contracts
-from tracebench_core.errors import TraceBenchError
+from tracebench_core.errors import SandboxUnavailableError, TraceBenchError
 from tracebench_core.specs import Limits, Outcome
 from tracebench_sandbox import LocalSandbox, open_sandbox
 
@@ -186,3 +187,43 @@ def test_outcomes_are_specs(sandbox: LocalSandbox) -> None:
     outcome = sandbox.call("def f(): return 1", "f")
     assert isinstance(outcome, Outcome)
     assert outcome.seconds > 0
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [Limits(seconds=math.inf), Limits(seconds=1e6), Limits(memory_mb=10**14), Limits(seconds=1, file_mb=10**14)],
+    ids=str,
+)
+def test_limits_beyond_what_a_system_counts_limit_nothing(sandbox: LocalSandbox, limits: Limits) -> None:
+    code = "def f(x):\n    return x"
+    with sandbox.session(code, "f", limits=limits) as session:
+        answers = [sandbox.call(code, "f", 1, limits=limits), session.call(1)]
+    assert [(answer.status, answer.value) for answer in answers] == [("ok", 1)] * 2
+    assert sandbox.command(["echo", "1"], limits=limits).value["stdout"] == "1\n"
+
+
+def test_what_cannot_be_limited_is_not_measured(sandbox: LocalSandbox) -> None:
+    """No process can be on a core that is not there: that says nothing of the code."""
+    nowhere = Limits(core=100_000)
+    for ask in (
+        lambda: sandbox.call("def f(): pass", "f", limits=nowhere),
+        lambda: sandbox.session("def f(): pass", "f", limits=nowhere),
+        lambda: sandbox.command(["true"], limits=nowhere),
+    ):
+        with pytest.raises(SandboxUnavailableError, match="could not start a process"):
+            ask()
+
+
+def test_a_file_that_cannot_be_called_so_is_the_commands_own_failure(sandbox: LocalSandbox) -> None:
+    for name, words in (("a" * 300, "File name too long"), ("a\0b", "embedded null byte")):
+        ended = sandbox.command(["true"], files={name: ""}).value
+        assert (ended["returncode"], words in ended["stderr"]) == (127, True)
+
+
+def test_what_a_module_prints_when_it_is_imported_is_no_word_of_the_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "greets.py").write_text("import os\nprint('Hello!', flush=True)\nos.write(1, b'{}')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with open_sandbox(preload=["greets"]) as opened:
+        assert opened.call("def f(): return 1", "f").value == 1

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tracebench_sandbox import descriptors, jail
+from tracebench_core.errors import SandboxUnavailableError
+from tracebench_sandbox import descriptors, jail, open_sandbox
 from tracebench_sandbox import exit as ends
 from tracebench_sandbox.codec import CodecError, Decoder, Encoder
 from tracebench_sandbox.flat import Answer
@@ -689,6 +690,7 @@ def test_an_end_is_passed_on_as_it_was(status: int, code: int) -> None:
 
 def test_limits_of_a_program_are_those_of_each_process_without_a_group() -> None:
     def work() -> None:
+        limits.limit_process(limits.Limits(processes=10**30, memory_mb=10**14), in_group=False)
         limits.limit_process(limits.Limits(processes=50, memory_mb=100), in_group=True)
         assert of(resource.RLIMIT_DATA)[0] != 100 << 20
         if limits._kernel() >= (5, 14):
@@ -881,3 +883,16 @@ def test_a_folder_of_packages_is_told_by_its_name_or_what_it_holds(tmp_path: Pat
         assert any(folder.startswith(f"{prefix}/") for folder in site_folders())
     assert all(folder.name in {"lib-dynload"} or folder.is_dir() for folder in libraries())
     assert libraries()[-1].name == "lib-dynload"
+
+
+@pytest.mark.skipif(not namespaces.available(), reason="this host allows no user namespaces")
+def test_a_command_that_finds_no_namespaces_left_is_not_measured() -> None:
+    def work() -> None:
+        namespaces.leave_host(0)
+        with open_sandbox() as sandbox:
+            assert sandbox.command(["true"]).value["returncode"] == 0
+            Path("/proc/sys/user/max_user_namespaces").write_text("0")
+            with pytest.raises(SandboxUnavailableError, match="could not start a process"):
+                sandbox.command(["true"])
+
+    assert in_child(work) == 0

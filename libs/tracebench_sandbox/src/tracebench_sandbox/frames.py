@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from tracebench_sandbox import flat
@@ -23,6 +25,8 @@ NOT_STARTED = "the sandbox could not start a process"
 TEMPLATE_ENDED = "the sandbox's template ended"
 TEMPLATE_HELD = "the sandbox's template does not answer"
 """Three reasons in a report that say nothing of the candidate."""
+UNSTARTED = {"code": None, "late": False, "cpu": None, "reason": NOT_STARTED}
+"""The report of a request for which there was no process."""
 SPENT = "its processor time is used up"
 """The reason in the report of who has had it."""
 
@@ -66,6 +70,12 @@ def next_body(fd: int) -> bytes:
     size, blocks = HEADER.unpack_from(data)
     left = HEADER.size + size + blocks - len(data)
     return (data + _exactly(fd, left) if left else data)[HEADER.size :]
+
+
+def tell_unstarted(link: int) -> None:
+    """Report on a request's link, from a process of it that has run nothing untrusted yet, that it cannot be made one that may."""
+    with suppress(OSError):  # whoever asked has gone
+        os.write(link, json.dumps(UNSTARTED).encode())
 
 
 def write_frame(fd: int, frame: bytes) -> None:

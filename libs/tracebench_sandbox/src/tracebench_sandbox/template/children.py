@@ -11,7 +11,7 @@ import sys
 
 from tracebench_sandbox import descriptors
 from tracebench_sandbox.codec import Decoder, Encoder
-from tracebench_sandbox.frames import read_frame
+from tracebench_sandbox.frames import read_frame, tell_unstarted
 from tracebench_sandbox.kernel.candidate_root import CandidateRoot
 from tracebench_sandbox.template import commands
 from tracebench_sandbox.template.boxes import Box
@@ -62,24 +62,31 @@ class Children:
         linecache.clearcache()
         random.seed(0)
 
-    def fork_candidate(self, box: Box, request: Request, fds: list[int]) -> int:
-        """Fork a candidate's process, whose answers go over the first descriptor and whose output goes to the second."""
+    def fork_candidate(self, box: Box, request: Request, fds: list[int], link: int) -> int:
+        """Fork a candidate's process, whose answers go over the first descriptor and whose output goes to the second.
+
+        What keeps it from being locked down says nothing of the candidate: it is told on the request's `link`.
+        """
         pid = self._fork()
         if pid == 0:
             try:
-                self._become_candidate(box, request, *fds)
+                self._become_candidate(box, request, link, *fds)
             finally:
                 os._exit(70)
         return pid
 
-    def _become_candidate(self, box: Box, request: Request, channel: int, output: int, *shared: int) -> None:
+    def _become_candidate(self, box: Box, request: Request, link: int, channel: int, output: int, *shared: int) -> None:
         """Lock this fresh child down and run the candidate. Little is done here: each page that it writes to must be copied."""
-        die_with(self._me)
-        os.setsid()
-        if self._root is not None:
-            self._root.enter(box.path)
-        self._lockdown.limit(request, family=False)
-        self._lockdown.enter(box.confinement)
+        try:
+            die_with(self._me)
+            os.setsid()
+            if self._root is not None:
+                self._root.enter(box.path)
+            self._lockdown.limit(request, family=False)
+            self._lockdown.enter(box.confinement)
+        except Exception:
+            tell_unstarted(link)
+            raise
         self._run_candidate(channel, output, *shared)
 
     def _run_candidate(self, channel: int, output: int, *shared: int) -> None:
@@ -122,17 +129,17 @@ class Children:
             self._run_candidate(*fds)
         os._exit(0)
 
-    def fork_command(self, box: Box, request: Request, fds: list[int]) -> int:
-        """Fork the supervisor of a command."""
+    def fork_command(self, box: Box, request: Request, fds: list[int], link: int) -> int:
+        """Fork the supervisor of a command; what keeps that from being held is told on the request's `link`."""
         pid = os.fork()
         if pid == 0:
             try:
-                self._become_command(box, request, *fds)
+                self._become_command(box, request, link, *fds)
             finally:
                 os._exit(70)
         return pid
 
-    def _become_command(self, box: Box, request: Request, channel: int, output: int) -> None:
+    def _become_command(self, box: Box, request: Request, link: int, channel: int, output: int) -> None:
         """Turn this fresh child into the supervisor of a command, whose standard error is the channel."""
         die_with(self._me)
         os.setsid()
@@ -142,7 +149,15 @@ class Children:
         os.dup2(channel, 2)
         os.close(output)
         os.close(channel)
-        commands.run(order, box=box.path, lockdown=self._lockdown, request=request, apart=self._apart, root=self._root)
+        commands.run(
+            order,
+            box=box.path,
+            lockdown=self._lockdown,
+            request=request,
+            apart=self._apart,
+            root=self._root,
+            link=link,
+        )
 
 
 _libc_fork = ctypes.PyDLL(None, use_errno=True).fork

@@ -55,7 +55,7 @@ class Prefork:
                 self._lockdown.limit(request, family=False, pid=one.pid)
                 note(one.pid)
                 descriptors.send(one.link, b"!", fds)
-            except OSError:  # it was killed meanwhile, for want of memory perhaps
+            except (OSError, ValueError):  # it was killed meanwhile, for want of memory perhaps
                 self._end(one)
                 continue
             one.link.close()

@@ -1,8 +1,8 @@
 """The evaluation template: one small process with one thread that forks a locked-down child per request and sees it to its end.
 
 A request is a connection: one message with the limits and two descriptors, the channel to the child and its output; of a session also the
-page of its clock, and the memory that it shares. Its end is told on the same connection, on which no child can write. A connection that
-closes takes its child with it. The server ends with its parent.
+page of its clock, and the memory that it shares. Its end is told on the same connection, on which no child can write that runs
+anything untrusted. A connection that closes takes its child with it. The server ends with its parent.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from typing import Any
 
 from tracebench_sandbox import descriptors
 from tracebench_sandbox.folders import remove
-from tracebench_sandbox.frames import NOT_STARTED
+from tracebench_sandbox.frames import UNSTARTED
 from tracebench_sandbox.kernel import namespaces
 from tracebench_sandbox.kernel.candidate_root import CandidateRoot
 from tracebench_sandbox.kernel.syscalls import prctl
 from tracebench_sandbox.reach import Reach
-from tracebench_sandbox.template import strangers
+from tracebench_sandbox.template import strangers, streams
 from tracebench_sandbox.template.boxes import Box, Boxes
 from tracebench_sandbox.template.children import Children
 from tracebench_sandbox.template.inspection import Inspection, Suspect, waited
@@ -176,9 +176,9 @@ class Server:
                 given = [channel, output, *shared]
                 self._start(link, request, given, family=family, clock=clock[0] if clock else -1)
                 fds = given
-            except OSError:  # no process or folder to be had: this request fails, the others go on
+            except Exception:  # noqa: BLE001 - no process or folder to be had: this request fails, the others go on
                 self._forget(link.fileno())
-                self._report(link, {"code": None, "late": False, "reason": NOT_STARTED})
+                self._report(link, UNSTARTED)
         for fd in fds:
             os.close(fd)
 
@@ -188,7 +188,7 @@ class Server:
                 os.pwrite(clock, struct.pack("=q", pid), 8)
 
         ready = None if family else self._ahead.take(request, fds, note)
-        pid, box = ready or self._fork(request, fds, family=family)
+        pid, box = ready or self._fork(request, fds, link.fileno(), family=family)
         try:
             pidfd = os.pidfd_open(pid)
         except OSError:
@@ -206,10 +206,11 @@ class Server:
         if not family:
             self._ahead.fill(sum(not one.family for one in self._living()))
 
-    def _fork(self, request: Request, fds: list[int], *, family: bool) -> tuple[int, Box]:
+    def _fork(self, request: Request, fds: list[int], link: int, *, family: bool) -> tuple[int, Box]:
         box = self._boxes.take(family=family)
         try:
-            return (self._forks.fork_command if family else self._forks.fork_candidate)(box, request, fds), box
+            fork = self._forks.fork_command if family else self._forks.fork_candidate
+            return fork(box, request, fds, link), box
         except OSError:
             self._boxes.give_back(box)
             raise
@@ -323,12 +324,12 @@ def main(order: dict[str, Any]) -> None:
     if os.getppid() != order["parent"]:
         return
     prctl(_SET_CHILD_SUBREAPER, 1)
-    ends = [parent, _set_aside_stdin()]
+    ends, told = [parent, streams.set_aside_stdin()], streams.set_aside_stdout()
     try:
         for name in order["preload"]:
             import_module(name)
     except BaseException as err:  # noqa: BLE001 - a module may do anything when imported; the starter is told
-        _tell({"error": f"cannot preload `{name}`: {type(err).__name__}: {err}"})
+        streams.tell(told, {"error": f"cannot preload `{name}`: {type(err).__name__}: {err}"})
         return
     _settle()
     reach = Reach(order["preload"], withheld=order["withheld"], readable=map(Path, order["readable"]))
@@ -343,7 +344,7 @@ def main(order: dict[str, Any]) -> None:
     ahead = Prefork(children, boxes, lockdown)
     server = Server(listener, children, boxes=boxes, ahead=ahead, sweeping=not lockdown.seccomp)
     level = "strong" if lockdown.strong else "namespaces" if root is not None else "process"
-    _tell({"error": "", "level": level, "threads": threads})
+    streams.tell(told, {"error": "", "level": level, "threads": threads})
     reach.forget()
     folder = Path(order["boxes"])
     order.clear()
@@ -369,15 +370,6 @@ def _open_root(order: dict[str, Any], lockdown: Lockdown) -> CandidateRoot:
     )
 
 
-def _set_aside_stdin() -> int:
-    """Return the descriptor that closes when the owner ends; 0 becomes `/dev/null`, which the children may keep."""
-    owner = os.dup(0)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    return owner
-
-
 def _clear(boxes: Path) -> None:
     """Remove what was made for this template; its owner may have been killed, and nobody else knows of it."""
     with suppress(OSError):
@@ -391,10 +383,3 @@ def _settle() -> None:
     """Give numpy's global generator one state, with which every child starts."""
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed(0)
-
-
-def _tell(words: dict[str, Any]) -> None:
-    os.write(1, json.dumps(words).encode() + b"\n")
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 1)
-    os.close(null)
