@@ -6,11 +6,13 @@ import ast
 import json
 import math
 import warnings
+from contextlib import suppress
 from typing import Any
 
 from pydantic import JsonValue
 
 from tracebench_core.ids import canonical_json
+from tracebench_core.proposing.rendering import as_text
 from tracebench_core.proposing.replies import strip_fence
 from tracebench_core.specs import Parameter
 
@@ -44,7 +46,8 @@ def _text(written: Any) -> str:
     if isinstance(written, str):
         return written
     if isinstance(written, int | float) and not isinstance(written, bool):
-        return json.dumps(written)
+        with suppress(ValueError):  # a number of more digits than Python prints
+            return json.dumps(written)
     raise RefusedValue(f"it must be a text, not {_kind(written)}")
 
 
@@ -91,7 +94,7 @@ def _choice(choices: tuple[JsonValue, ...], written: Any) -> JsonValue:
     for choice in choices:
         if type(choice) is type(written) and choice == written:
             return choice
-    asked = (written if isinstance(written, str) else json.dumps(written, default=str)).strip().casefold()
+    asked = as_text(written).strip().casefold()
     for choice in choices:
         spellings = {json.dumps(choice), choice if isinstance(choice, str) else str(choice)}
         if asked in {s.casefold() for s in spellings}:

@@ -10,9 +10,12 @@ from tracebench_core.contracts import Problem
 from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.proposing.conversion import RefusedValue, convert
 from tracebench_core.proposing.patches import apply_patch, is_patch
+from tracebench_core.proposing.rendering import cut
 from tracebench_core.specs import Values
 
 log = logging.getLogger(__name__)
+LONGEST_NAME = 100
+"""Characters of a name that a model is told again."""
 
 
 class Intake:
@@ -36,7 +39,7 @@ class Intake:
         for name, written in suggestion.items():
             if reason := self._put(values, name, written):
                 refused += 1
-                self._note(f"The value that you suggested for `{name}` was refused: {reason}.")
+                self._note(f"The value that you suggested for `{cut(name, LONGEST_NAME)}` was refused: {reason}.")
         if refused:
             self._problem.log("proposal_refused", refused)
         if canonical_json(values) != canonical_json(base):

@@ -12,7 +12,7 @@ def as_text(value: Any) -> str:
         return value
     try:
         return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_foreign)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return f"<{type(value).__name__}>"
 
 

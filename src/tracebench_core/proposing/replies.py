@@ -129,8 +129,13 @@ def _decode_prefix(text: str) -> Any:
 def _values_of(reply: dict[str, Any], names: set[str]) -> dict[str, Any] | None:
     for key in _WRAPPERS:
         if key not in names and isinstance(inner := reply.get(key), dict):
-            return inner
+            return {_name(k): v for k, v in inner.items()}
     return {k: v for k, v in reply.items() if k in names} or None
+
+
+def _name(written: Any) -> str:
+    """Return a name as text: a literal of Python may hold any value in its place, and JSON half of a character."""
+    return str(written).encode(errors="replace").decode()
 
 
 def _read_fenced(text: str, parameters: Sequence[Parameter]) -> dict[str, Any] | None:

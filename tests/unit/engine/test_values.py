@@ -43,6 +43,13 @@ def test_what_may_be_evaluated(parameter: Parameter, value: Any) -> None:
         (CODE, "def g(x): return x", "must define `def f(x):`"),
         (CHOICE, "c", "must be one of ['a', 'b']"),
         (DATA, [1], "must be an object, not a list"),
+        (TEXT, "a\ud800b", r"`t` holds half of a character, '\ud800', which is no text"),
+        (CODE, "def f(x): return '\udfff'", "half of a character"),
+        (FILES, {"a\ud800": ""}, "half of a character"),
+        (FILES, {"a": "\ud800"}, "half of a character"),
+        (DATA, {"b": ["\ud800"]}, "half of a character"),
+        (DATA, {"b": float("nan")}, "plain JSON with finite numbers"),
+        (DATA, {"b": {1}}, "plain JSON with finite numbers"),
     ],
 )
 def test_what_may_not_be_evaluated_is_told_in_words(parameter: Parameter, value: Any, words: str) -> None:
@@ -63,6 +70,7 @@ def test_a_path_stays_below_its_folder_and_has_one_spelling(path: str) -> None:
         ({"a": "", "a/b": ""}, "has `a` as a file and as a folder"),
         ({"a": "1234", "b": "567"}, "at most 6 characters in all files together, not 7"),
         ({"a": 1}, "must map paths to texts"),
+        ({1: "a"}, "must map paths to texts"),
         (["a"], "must map paths to texts"),
     ],
 )

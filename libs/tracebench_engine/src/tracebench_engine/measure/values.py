@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracebench_core.ids import did_you_mean
+from tracebench_core.ids import canonical_json, did_you_mean
 from tracebench_core.specs import Parameter
 
 
@@ -20,7 +20,8 @@ def breach(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> str:
     for parameter in parameters:
         if parameter.name not in values:
             return f"`{parameter.name}` is missing."
-        if why := _breach_of(parameter, values[parameter.name]):
+        value = values[parameter.name]
+        if why := _breach_of(parameter, value) or _unfit_for_json(value):
             return f"`{parameter.name}` {why}."
     return ""
 
@@ -41,6 +42,17 @@ def _breach_of(parameter: Parameter, value: Any) -> str:
                 if _same_shape(parameter.initial, value)
                 else (f"must be {_json_type(parameter.initial)}, not {_json_type(value)}")
             )
+
+
+def _unfit_for_json(value: Any) -> str:
+    """Candidates are told apart, kept and shown to models by their JSON."""
+    try:
+        canonical_json(value)
+    except UnicodeEncodeError as err:
+        return f"holds half of a character, {err.object[err.start : err.end][:1]!r}, which is no text"
+    except (TypeError, ValueError, RecursionError):
+        return "must be plain JSON with finite numbers"
+    return ""
 
 
 def _number(parameter: Parameter, value: Any) -> str:
@@ -70,7 +82,7 @@ def _text(parameter: Parameter, value: Any) -> str:
 
 
 def _files(parameter: Parameter, value: Any) -> str:
-    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(part, str) for item in value.items() for part in item):
         return "must map paths to texts"
     for path in value:
         parts = path.split("/")
