@@ -25,12 +25,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_names_are_expanded_and_what_is_absent_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLACE", str(home / ".elan"))
 
-    found = granted_folders(["~/.elan/toolchains", "$PLACE", "~/nothing", "$PLACE"])
+    absent = ["~/nothing", f"/{'a' * 5000}", "/a\0b"]
+    found = granted_folders(["~/.elan/toolchains", "$PLACE", *absent, "$PLACE"])
 
     assert found == (home / ".elan/toolchains", home / ".elan")
 
 
-@pytest.mark.parametrize("name", ["~", "/", "~/..", "tools", "$UNSET/tools", "~/link"])
+@pytest.mark.parametrize("name", ["~", "/", "~/..", "tools", "$UNSET/tools", "~/link", "~no-such-user/tools"])
 def test_a_home_and_what_holds_it_are_never_granted(name: str, home: Path) -> None:
     (home / "link").symlink_to(home)
 

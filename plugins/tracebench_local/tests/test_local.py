@@ -28,7 +28,7 @@ CONFIG = {
 def test_a_file_of_ones_own_and_what_is_none(tmp_path: Path) -> None:
     (tmp_path / "mine.gguf").write_bytes(b"GGUF")
     assert find_weights(str(tmp_path / "mine.gguf")) == tmp_path / "mine.gguf"
-    for wrong in (str(tmp_path / "none.gguf"), "smollm3", str(tmp_path)):
+    for wrong in (str(tmp_path / "none.gguf"), "smollm3", str(tmp_path), "~no-such-user/a.gguf", f"{'a' * 5000}.gguf"):
         with pytest.raises(MissingRequirementError, match="no GGUF file"):
             find_weights(wrong)
 

@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -55,7 +54,7 @@ def _is_met(requirement: Requirement) -> bool:
 def _has_module(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except (ImportError, ValueError):
+    except (Exception, SystemExit):  # noqa: BLE001 - to find what lies in a package, that is imported
         return False
 
 
@@ -64,7 +63,13 @@ def _output(*argv: str) -> str | None:
     """Return what a command prints; None when it is missing, fails or hangs."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed programs; the name is one argument
-            argv, check=True, timeout=LOOK_SECONDS, text=True, stdin=subprocess.DEVNULL, capture_output=True
+            argv,
+            check=True,
+            timeout=LOOK_SECONDS,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -72,8 +77,8 @@ def _output(*argv: str) -> str | None:
 
 
 def _accepts(address: str) -> bool:
-    parts = urlsplit(address if "//" in address else f"//{address}")
     try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
         port = parts.port or {"https": 443}.get(parts.scheme, 80)
         with socket.create_connection((parts.hostname or "127.0.0.1", port), timeout=LOOK_SECONDS):
             return True
@@ -83,7 +88,7 @@ def _accepts(address: str) -> bool:
 
 def _has_gpu(wanted: str) -> bool:
     names = (_output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or "").splitlines()
-    if wanted.isdigit():
+    if wanted.isdecimal():
         return min(len(names), _most_visible()) >= int(wanted)
     return any(wanted.casefold() in name.casefold() for name in names)
 
@@ -94,20 +99,25 @@ def _most_visible() -> float:
     return math.inf if told is None else sum(name.strip() not in {"", "-1"} for name in told.split(","))
 
 
+def _is_there(path: str) -> bool:
+    """Look for a file or folder; one that cannot be is none: of a user that there is not, too long, out of reach."""
+    return os.path.exists(os.path.expanduser(path))  # noqa: PTH110, PTH111 - `Path` raises for each of them
+
+
 def _has_dataset(name: str) -> bool:
     """Look on this machine only: a path, or the folder that the hub's library caches a data set in."""
     if not name.startswith("hub:"):
-        return Path(name).expanduser().exists()
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    return (hub / f"datasets--{name.removeprefix('hub:').replace('/', '--')}" / "snapshots").is_dir()
+        return _is_there(name)
+    home = os.environ.get("HF_HOME") or os.path.join("~", ".cache", "huggingface")  # noqa: PTH118 - as above
+    hub = os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")  # noqa: PTH118
+    return _is_there(os.path.join(hub, f"datasets--{name.removeprefix('hub:').replace('/', '--')}", "snapshots"))  # noqa: PTH118
 
 
 _LOOKS: dict[str, Callable[[str], bool]] = {
     "module": _has_module,
     "command": lambda name: shutil.which(name) is not None,
     "env": lambda name: bool(os.environ.get(name)),
-    "path": lambda name: Path(name).expanduser().exists(),
+    "path": _is_there,
     "image": lambda name: _output("docker", "image", "inspect", name) is not None,
     "service": _accepts,
     "gpu": _has_gpu,

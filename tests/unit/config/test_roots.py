@@ -46,6 +46,11 @@ def test_a_suite_that_is_not_installed_is_told_with_the_nearest() -> None:
         roots(Path("packing=there"), SUITES)
 
 
+def test_a_home_of_nobody_is_a_folder_that_is_not_there() -> None:
+    assert roots(Path("packings=~no-such-user/x"), SUITES) == {"packings": Path("~no-such-user/x")}
+    assert absolute_root(Path("packings=~no-such-user/x")) == f"packings={Path.cwd()}/~no-such-user/x"
+
+
 def test_a_folder_may_have_an_equals_sign_in_its_name(tmp_path: Path) -> None:
     odd = tmp_path / "packings=old"
     odd.mkdir()

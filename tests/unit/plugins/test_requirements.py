@@ -75,7 +75,7 @@ def test_the_first_need_that_is_not_met_is_told_with_its_hint() -> None:
 def test_a_service_answers_at_its_port(open_port: int) -> None:
     for address in (f"127.0.0.1:{open_port}", f"http://127.0.0.1:{open_port}/v1", f"//localhost:{open_port}"):
         assert requirements._accepts(address)
-    for address in ("127.0.0.1:1", "http://127.0.0.1:99999", "http://127.0.0.1:no"):
+    for address in ("127.0.0.1:1", "http://127.0.0.1:99999", "http://127.0.0.1:no", "//[", f"{'a' * 300}:80"):
         assert not requirements._accepts(address)
 
 
@@ -111,3 +111,16 @@ def test_a_data_set_is_a_path_or_lies_in_the_hubs_cache(tmp_path: Path, monkeypa
     ]  # fmt: skip
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "other"))
     assert [requirements._has_dataset(name) for name in ("hub:org/name", "hub:org/more")] == [False, True]
+
+
+def test_what_cannot_be_looked_for_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A plugin may name anything, and a listing asks for the needs of all."""
+    for name, breaks in (("breaks", "raise OSError('libx.so is missing')"), ("ends", "raise SystemExit")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(breaks)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = [
+        ("path", "~no-such-user/x"), ("path", "/" + "a" * 5000), ("path", "/a\0b"), ("dataset", "~no-such-user/x"),
+        ("dataset", "hub:" + "a" * 5000), ("gpu", "²"), ("module", "breaks.part"), ("module", "ends.part"),
+    ]  # fmt: skip
+    assert [one for one in asked if met(*one)] == []

@@ -16,8 +16,8 @@ def granted_folders(names: Iterable[str]) -> tuple[Path, ...]:
     Raises:
         UsageError: for a home folder or what holds one, and for a name that is not absolute: keys lie there.
     """
-    found = (Path(os.path.expandvars(name)).expanduser() for name in dict.fromkeys(names))
-    return tuple(place for place in found if _checked(place).exists())
+    found = (Path(os.path.expanduser(os.path.expandvars(name))) for name in dict.fromkeys(names))  # noqa: PTH111 - `Path` raises where there is no such user
+    return tuple(place for place in found if _is_granted(place))
 
 
 def granted_devices(names: Iterable[str]) -> tuple[str, ...]:
@@ -38,16 +38,19 @@ def granted_devices(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _checked(place: Path) -> Path:
+def _is_granted(place: Path) -> bool:
+    """Tell whether a place is here; raises UsageError for one that nobody may read."""
     if not place.is_absolute():
         raise UsageError(
             f"`{place}` cannot be made readable in the sandbox: it is not an absolute path.",
             hint=f'write it as "{Path.cwd() / place}"',
         )
-    real, home = place.resolve(), Path.home().resolve()
+    if not os.path.exists(place):  # noqa: PTH110 - a path too long, or with a NUL, is none
+        return False
+    real, home = place.resolve(), Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - as above
     if real == home or real in home.parents:
         raise UsageError(
             f"`{place}` cannot be made readable in the sandbox: the home folder, with its keys, lies in it.",
             hint=f'name the folder that is needed, such as "{home / ".elan"}"',
         )
-    return place
+    return True

@@ -106,7 +106,7 @@ def _isolation(config: RunConfig | None) -> Diagnosis:
 
 
 def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
-    wanted = Path(config.runs_dir if config else "runs").expanduser().absolute()
+    wanted = Path(config.runs_dir if config else "runs").absolute()
     folder = next(p for p in (wanted, *wanted.parents) if p.exists())
     free = shutil.disk_usage(folder).free
     yield Diagnosis(
@@ -121,7 +121,7 @@ def _disk(config: RunConfig | None) -> Iterator[Diagnosis]:
 
 def _privacy(config: RunConfig | None) -> Iterator[Diagnosis]:
     """Yield who besides this user may read what: runs hold prompts and answers, the salts give test instances away."""
-    folder = Path(config.runs_dir if config else "runs").expanduser().absolute()
+    folder = Path(config.runs_dir if config else "runs").absolute()
     try:
         runs = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.is_symlink()]
     except OSError:

@@ -40,7 +40,7 @@ def installed_python(wanted: str) -> str | None:
 def _candidates() -> Iterator[str]:
     yield sys.executable
     folders = [Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
-    pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
+    pyenv = Path(os.path.expanduser(os.environ.get("PYENV_ROOT") or "~/.pyenv"), "versions")  # noqa: PTH111 - `Path.expanduser` raises where there is no such user
     folders += sorted(pyenv.glob("*/bin"), reverse=True)
     for folder in folders:
         for path in sorted(folder.glob("python3*"), reverse=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -21,7 +22,7 @@ def roots(root: Path | None, names: Collection[str]) -> Path | dict[str, Path] |
     of_one = None if root is None or root.exists() else _OF_ONE.fullmatch(str(root))
     if of_one is None:
         return root
-    name, folder = of_one[1], Path(of_one[2]).expanduser()
+    name, folder = of_one[1], _expanded(of_one[2])
     if name not in names:
         raise UsageError(
             f"`--root {root}` names the suite `{name}`, which is not installed.{did_you_mean(name, names)}",
@@ -35,4 +36,8 @@ def absolute_root(root: Path | None) -> str | None:
     of_one = None if root is None or root.exists() else _OF_ONE.fullmatch(str(root))
     if root is None or of_one is None:
         return None if root is None else str(root.resolve())
-    return f"{of_one[1]}={Path(of_one[2]).expanduser().resolve()}"
+    return f"{of_one[1]}={_expanded(of_one[2]).resolve()}"
+
+
+def _expanded(folder: str) -> Path:
+    return Path(os.path.expanduser(folder))  # noqa: PTH111 - `Path.expanduser` raises where there is no such user

@@ -252,7 +252,7 @@ def _settle_in(folder: Path, environ: Mapping[str, str], *, copied: Sequence[str
         Path(here[name]).mkdir(parents=True, exist_ok=True)
     real, home = Path.home(), Path(here["HOME"])
     for name in copied:
-        source = Path(os.path.normpath(Path(os.path.expandvars(name)).expanduser()))
+        source = Path(os.path.normpath(os.path.expanduser(os.path.expandvars(name))))  # noqa: PTH111 - `Path` raises where there is no such user
         if not source.is_absolute() or real not in source.parents:
             raise ProgramError(f"`{name}` cannot be copied for a program: it does not lie below `{real}`.")
         target = home / source.relative_to(real)

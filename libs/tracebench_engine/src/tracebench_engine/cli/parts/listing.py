@@ -63,7 +63,7 @@ def list_tasks(
 
 def _tell_that_nothing_is_added(root: Path) -> None:
     of_one = "" if root.exists() else str(root).partition("=")[2]
-    folder = Path(of_one).expanduser() if of_one else root
+    folder = Path(os.path.expanduser(of_one)) if of_one else root  # noqa: PTH111 - `Path.expanduser` raises where there is no such user
     told = f"`{folder}` adds no task to those of the installed suites."
     if not folder.exists():
         told = f"`{folder}` does not exist."
