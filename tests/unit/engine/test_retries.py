@@ -26,6 +26,13 @@ def result(job_id: str = "a", *, status: str = "failed", error: str = "ModelErro
     return JobResult(**fields, error=ErrorInfo(type=error, message="m") if status == "failed" else None)
 
 
+def test_a_job_may_fail_more_often_than_a_float_is_doubled() -> None:
+    retries = Retries(RetriesConfig(failed=1100, backoff=0.0))
+
+    assert all(retries.wants(result()) for _ in range(1100))
+    assert retries.is_due("a")
+
+
 def test_each_wait_is_twice_the_one_before_and_the_first_is_the_config_s() -> None:
     clock = Clock()
     retries = Retries(RetriesConfig(failed=3, backoff=4.0), clock=clock)

@@ -156,3 +156,8 @@ def test_a_provider_that_is_away_is_probed_and_asked_anew_when_it_is_back(
     assert answered == Answered(REPLY if replied else errors[-1], retries)
     assert naps[0] == 0.5
     assert all(nap in {0.5, 2.0} for nap in naps)
+
+
+def test_a_call_may_be_repeated_more_often_than_a_float_is_doubled(naps: list[float]) -> None:
+    assert ask(failing(1100), most=2000, left=1e9) == Answered(REPLY, 1100)
+    assert naps[-1] == 30.0

@@ -22,6 +22,8 @@ from tracebench_gateway import turns
 from tracebench_gateway.access import LEDGER_HEADER, JobAccess, Phase, Refusal
 
 _lock = threading.Lock()
+LONGEST_WAIT = 2_000_000.0
+"""Seconds of one wait: the system counts milliseconds in 31 bits, and Python takes what is beyond for another number (or raises)."""
 _TOLD_AS: dict[Phase, str] = {"training": "refusal", "scoring": "scoring_refusal"}
 
 
@@ -295,7 +297,9 @@ class GatewayClient:
         """Return this thread's connection; one inherited through a fork is left to the parent."""
         local = self._local
         if getattr(local, "connection", None) is None or local.pid != os.getpid():
-            local.connection = http.client.HTTPConnection(*self._address, timeout=self._access.timeout)
+            local.connection = http.client.HTTPConnection(
+                *self._address, timeout=min(self._access.timeout, LONGEST_WAIT)
+            )
             local.pid = os.getpid()
         connection: http.client.HTTPConnection = local.connection
         return connection

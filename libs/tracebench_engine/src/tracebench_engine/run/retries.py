@@ -10,6 +10,8 @@ from collections.abc import Callable
 from tracebench_core.specs import JobResult, RetriesConfig
 
 log = logging.getLogger(__name__)
+MOST_DOUBLED = 100
+"""Times; what is doubled so often is never waited for."""
 
 
 class Retries:
@@ -32,7 +34,7 @@ class Retries:
             return False
         self._done[result.job_id] += 1
         number = self._done[result.job_id]
-        self._due[result.job_id] = self._clock() + config.backoff * 2 ** (number - 1)
+        self._due[result.job_id] = self._clock() + config.backoff * 2.0 ** min(number - 1, MOST_DOUBLED)
         self._waiting.append(result.job_id)
         log.warning(
             "job %s failed (%s) and is run again later, for the %d. of %d times",

@@ -14,6 +14,8 @@ from tracebench_gateway.server.outage import PROBE, Verdict
 RETRIED = frozenset({"rate_limited", "server", "refused", "timeout"})
 """What may be otherwise next time. A malformed answer was served, and perhaps paid: it is not asked for again."""
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
+_MOST_DOUBLED = 10
+"""Times, after which it is the longest delay in any case."""
 LONGEST_WAIT = 300.0
 """Seconds; a provider that asks to be left alone for longer is taken at its word, and the call fails now."""
 
@@ -50,7 +52,9 @@ async def ask_with_retries(
         except TimeoutError:
             return Answered(ProviderError("the job's time is up while its model is asked", kind="timeout"), retries)
         except ProviderError as error:
-            delay = rng.uniform(0, min(LONGEST_DELAY, FIRST_DELAY * 2**fresh)) + (error.retry_after or 0.0)
+            delay = rng.uniform(0, min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(fresh, _MOST_DOUBLED))) + (
+                error.retry_after or 0.0
+            )
             hopeless = error.kind not in RETRIED or fresh >= max_retries or delay > LONGEST_WAIT
             verdict = await judge(error) if hopeless and judge is not None and may_retry() else "no"
             if verdict == "away" or (verdict == "back" and not is_back):
