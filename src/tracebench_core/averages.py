@@ -33,6 +33,8 @@ def _sum(figures: Sequence[float]) -> tuple[float, float]:
     try:
         return math.fsum(figures), 1.0
     except OverflowError:
+        if beyond := [figure for figure in figures if not math.isfinite(figure)]:
+            return _sum(beyond)
         scale = max(map(abs, figures))
         return math.fsum(figure / scale for figure in figures), scale
     except ValueError:  # both infinities

@@ -200,7 +200,16 @@ def _mutating(folder: Path) -> Iterator[str]:
 
 
 BIG, ENDLESS = 1.7e308, float("inf")
-FIGURES = ([1.0, 2.0, 4.0], [0.1] * 10, [BIG, BIG], [BIG, -BIG], [ENDLESS, 1.0], [ENDLESS, -ENDLESS], [1e200, 1e200])
+FIGURES = (
+    [1.0, 2.0, 4.0],
+    [0.1] * 10,
+    [BIG, BIG],
+    [BIG, -BIG],
+    [ENDLESS, 1.0],
+    [ENDLESS, -ENDLESS],
+    [1e200, 1e200],
+    [BIG, BIG, ENDLESS],
+)
 NAMES = ("Reflectiv", "REFLECTIVE", "opto", "zzz", "")
 RANGES = ("1..3", " -2..0 ", "3..1", "1..100000", "0..100000", "1...3", "a", "1..1", "1..1000000000000000000")
 
