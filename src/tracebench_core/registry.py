@@ -10,6 +10,7 @@ import builtins
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -225,14 +226,16 @@ def settings_of(factory: Callable[..., Any]) -> str | None:
     """
     first = next(iter(inspect.signature(factory).parameters.values()), None)
     model = first.annotation if first is not None else None
+    factory = _unbound(factory)
     names = getattr(_annotated(factory), "__globals__", None) or vars(sys.modules[factory.__module__])
     if isinstance(model, str):
         head, *below = model.strip("\"' ").split(".")
         if not all(name.isidentifier() for name in (head, *below)):
             return None
         if head not in names and not hasattr(builtins, head):
+            called = getattr(factory, "__qualname__", type(factory).__qualname__)
             raise PluginError(
-                f"`{factory.__qualname__}` takes `{model}`, and its module `{names['__name__']}` holds no `{head}`: import it outside of "
+                f"`{called}` takes `{model}`, and its module `{names['__name__']}` holds no `{head}`: import it outside of "
                 "`if TYPE_CHECKING`."
             )
         model = names.get(head)
@@ -242,6 +245,13 @@ def settings_of(factory: Callable[..., Any]) -> str | None:
         return None
     found = next((name for name, value in names.items() if value is model), None)
     return _ref(model) if found is None else f"{names['__name__']}:{found}"
+
+
+def _unbound(factory: Any) -> Any:
+    """Return what `functools.partial` calls, which has the name, the words and the module that a partial lacks."""
+    while isinstance(factory, partial):
+        factory = factory.func
+    return factory
 
 
 def _annotated(factory: Callable[..., Any]) -> object:
@@ -264,7 +274,7 @@ _SAID: Mapping[type[TaskSpec | Component], Any] = {
 
 def title_of(factory: object) -> str:
     """Return the first line of a docstring; nothing where there is none."""
-    return (inspect.getdoc(factory) or "").partition("\n")[0]
+    return (inspect.getdoc(_unbound(factory)) or "").partition("\n")[0]
 
 
 def _mark(factory: Any, kind: type[S], name: str, fields: Mapping[str, Any], **more: str | None) -> None:

@@ -95,8 +95,10 @@ def import_file(path: str, digest: str | None = None) -> ImportedFile:
     sys.modules[name] = module
     try:
         exec(compile(source, module.__file__, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the user's own file
-    except (Exception, SystemExit) as err:
-        del sys.modules[name]
+    except BaseException as err:
+        sys.modules.pop(name, None)  # half of it is none, also for who goes on after Ctrl-C
+        if not isinstance(err, Exception | SystemExit):
+            raise
         if isinstance(err, ModuleNotFoundError):
             raise MissingRequirementError(
                 f"`{path}` imports `{err.name}`, which is not installed; a part in a file stands alone, without modules beside it.",
@@ -161,7 +163,7 @@ def _read(path: str) -> bytes:
         with file.open("rb") as stream:
             source = stream.read(LARGEST + 1)
     except OSError as err:
-        beside = [p.name for p in file.parent.glob("*.py")] if file.parent.is_dir() else []
+        beside = [p.name for p in file.parent.glob("*.py")] if os.path.isdir(file.parent) else []  # noqa: PTH112 - a path too long is none
         near = did_you_mean(file.name, beside)
         raise UsageError(f"`{path}` cannot be read: {err.strerror}.{near}", hint=f"ls {quoted(file.parent)}") from err
     if len(source) > LARGEST:

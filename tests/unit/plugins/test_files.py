@@ -213,3 +213,28 @@ def test_a_large_file_is_not_read(host: PluginHost) -> None:
     Path("zero.py").symlink_to("/dev/zero")
     with pytest.raises(UsageError, match="larger than"):
         host.task("./zero.py@000000000000:task")
+
+
+def test_a_trainer_with_an_argument_laid_down_is_one_with_its_own_settings_and_words(
+    host: PluginHost, tmp_path: Path
+) -> None:
+    more = 'from functools import partial\nclass Other(Mine):\n    """Go far."""\nlong = partial(partial(Other), k=3)\n'
+    (tmp_path / "my.py").write_text(TRAINER.replace("settings: Settings)", "settings: Settings, k: int = 1)") + more)
+    spec = host.component("trainer", "./my.py:long")
+    assert spec.settings is not None
+    assert load_ref(spec.settings, owner="t").__name__ == "Settings"
+    assert spec.title == "Go far."
+
+
+def test_a_file_whose_import_was_interrupted_is_imported_again(host: PluginHost, tmp_path: Path) -> None:
+    """As in a notebook, whose process goes on after an interrupt."""
+    once = "from pathlib import Path\nif not Path('seen').exists():\n    Path('seen').touch()\n    raise KeyboardInterrupt\n"
+    (tmp_path / "my.py").write_text(once + TASK)
+    with pytest.raises(KeyboardInterrupt):
+        host.task("./my.py:task")
+    assert host.task("./my.py:task").title == "Do a thing."
+
+
+def test_a_file_in_a_folder_that_cannot_be_is_told_as_any_other_that_is_not_there(host: PluginHost) -> None:
+    with pytest.raises(UsageError, match="cannot be read: File name too long"):
+        host.task(f"./{'a' * 300}/my.py:task")
