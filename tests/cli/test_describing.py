@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -52,3 +53,33 @@ def test_a_misspelt_name_is_no_traceback(command: str) -> None:
 
     assert result.exit_code != 0
     assert "Traceback" not in result.output
+
+
+ODD = """
+from collections.abc import Callable
+from pydantic import BaseModel, ConfigDict, Field
+class Thing: ...
+class Settings(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    steps: int = 3
+    twice: int = Field(default_factory=lambda data: 2 * data["steps"])
+    weigh: Callable[[int], int] = abs
+    thing: Thing | None = None
+class Mine:
+    def __init__(self, settings: Settings) -> None: ...
+    def train(self, problem) -> None: ...
+"""
+
+
+def test_settings_that_json_has_no_form_for_are_shown_with_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.py").write_text(ODD)
+    document = json.loads(said("list-trainers", "./odd.py:Mine", "--json"))
+    assert [(row["name"], row["type"], row["default"]) for row in document["settings"]] == [
+        ("steps", "integer", "3"),
+        ("twice", "integer", "computed"),
+        ("weigh", "any", "<built-in function abs>"),
+        ("thing", "any | null", "None"),
+    ]

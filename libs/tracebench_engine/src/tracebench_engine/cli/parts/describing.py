@@ -63,25 +63,46 @@ def _settings(ref: str | None, *, owner: str) -> list[dict[str, str]] | None:
     """Return name, type, default and words of each setting; None when no model declares them."""
     if ref is None:
         return None
-    from pydantic_core import PydanticUndefined
-
     from tracebench_engine.api.configs import field_docs
     from tracebench_engine.api.installed.hosting import load_ref
 
     model = load_ref(ref, owner=owner)
     docs = field_docs(model)
-    shapes = model.model_json_schema().get("properties", {})
+    shapes = _shapes(model)
     return [
         {
             "name": name,
             "type": _type(shapes.get(name, {})),
-            "default": "required"
-            if field.get_default(call_default_factory=True) is PydanticUndefined
-            else _words(field.get_default(call_default_factory=True)),
+            "default": _default(field),
             "meaning": " ".join((field.description or docs.get(name, "")).split()),
         }
         for name, field in model.model_fields.items()
     ]
+
+
+def _shapes(model: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return the JSON schema of each setting; of one that JSON has no form for, such as a function, there is nothing in it."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Lenient(GenerateJsonSchema):
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as the base class has it
+
+        def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
+            """Say nothing of it."""
+            return {}
+
+    found: Mapping[str, Mapping[str, Any]] = model.model_json_schema(schema_generator=Lenient).get("properties", {})
+    return found
+
+
+def _default(field: Any) -> str:
+    from pydantic_core import PydanticUndefined
+
+    try:
+        value = field.get_default(call_default_factory=True)
+    except Exception:  # noqa: BLE001 - of a plugin's own, which may want the other settings
+        return "computed"
+    return "required" if value is PydanticUndefined else _words(value)
 
 
 def _type(shape: Mapping[str, Any]) -> str:
