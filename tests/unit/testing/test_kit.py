@@ -6,13 +6,19 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tracebench_core.errors import ModelError
 from tracebench_core.plugins.discovery import core_version
+from tracebench_core.specs import Example
+from tracebench_engine.api.checking import Skipped
 from tracebench_engine.builtin.hosting import open_host
 from tracebench_testing import CHECKS, FakeModel, PluginUnderTest, SuiteConformance, check_plugin
+from tracebench_testing.checks import executor_checks
+from tracebench_testing.checks.plugin import ask_process
 from tracebench_testing.checks.plugin_checks import _is_bounded
+from tracebench_testing.checks.task_checks import _content
 from tracebench_testing.conformance import Conformance
 from tracebench_testing.kit import reference
 
@@ -404,3 +410,32 @@ def test_a_process_that_is_left_in_a_folder_that_is_gone_is_in_another(made: Mad
     leaves = "import os, tempfile\n        with tempfile.TemporaryDirectory() as folder: os.chdir(folder)\n        return float(values"
     (outcome,) = check_plugin(made.write(old="return float(values", new=leaves), codes=["TB309"])
     assert [finding.message for finding in outcome.findings] == ["an evaluation leaves the process in another folder"]
+
+
+def test_what_belongs_to_a_job_is_opened_with_one(made: Made) -> None:
+    opens = 'return {"path": str(context.workdir)}'
+    (outcome,) = check_plugin(made.write(old=opens, new=f"context.job_id.upper(); {opens}"), codes=["TB431"])
+    assert (outcome.findings, outcome.skipped) == ((), ())
+
+
+def test_examples_are_told_apart_by_all_of_their_data() -> None:
+    """As it is shown, an array of more than a thousand numbers is its first and last three."""
+    one, other = np.arange(2000), np.arange(2000)
+    other[1000] = 7
+    assert _content(Example(id="a", input=one)) != _content(Example(id="a", input=other))
+    assert _content(Example(id="a", input=one)) == _content(Example(id="b", input=one.copy()))
+    assert _content(Example(id="a", input=Path("a"))) != _content(Example(id="a", input=Path("b")))
+
+
+def test_a_process_may_write_what_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "said").write_text("/w==")  # a byte that begins no character
+    assert ask_process(["-d", str(tmp_path / "said")], seconds=60, module="base64") == [
+        {"error": "the process said nothing"}
+    ]
+
+
+def test_an_executor_is_not_blamed_where_the_core_s_own_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor_checks, "RUN_SECONDS", 0.01)
+    (found,) = executor_checks.check_same_results(PluginUnderTest("core", only=("local",)))
+    assert isinstance(found, Skipped)
+    assert found.reason.startswith("there is nothing to compare with: ")

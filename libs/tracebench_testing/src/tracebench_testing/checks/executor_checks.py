@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tracebench_core.errors import TraceBenchError
 from tracebench_core.plugins import Catalog
 from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
@@ -66,7 +67,11 @@ def check_same_results(plugin: PluginUnderTest) -> Found:
 
     def fault(executor: str) -> str:
         ours, theirs = (_run(SAME, name) for name in ("local", executor))
-        if isinstance(theirs, str) or isinstance(ours, str):
+        if isinstance(ours, str):
+            raise TraceBenchError(
+                f"there is nothing to compare with: a run of four small jobs fails with the core's own executor: {ours}"
+            )
+        if isinstance(theirs, str):
             return f"a run of four small jobs fails: {theirs}"
         return "" if ours == theirs else f"its results differ: {theirs}, not {ours}"
 
@@ -163,7 +168,13 @@ def _each(plugin: PluginUnderTest, code: str, fault: Callable[[str], str]) -> Fo
     for name, spec in plugin.parts("executor").items():
         if why := Catalog.availability(spec):
             yield Skipped(code, why, f"executor {name}")
-        elif words := fault(name):
+            continue
+        try:
+            words = fault(name)
+        except TraceBenchError as err:
+            yield Skipped(code, str(err), f"executor {name}")
+            continue
+        if words:
             yield Finding(code, words, f"executor {name}")
 
 
@@ -183,7 +194,14 @@ def _run(config: str, executor: str) -> dict[str, tuple[str, str]] | str:
         environ = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         try:
             done = subprocess.run(  # noqa: S603 - our own interpreter and module
-                command, cwd=folder, env=environ, capture_output=True, text=True, timeout=RUN_SECONDS, check=False
+                command,
+                cwd=folder,
+                env=environ,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=RUN_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return f"the run was still at it after {RUN_SECONDS:g} s"

@@ -194,7 +194,7 @@ def check_environment(plugin: PluginUnderTest) -> Found:
             try:
                 environment: Environment = load_ref(spec.loader, owner=name)(**spec.options | plugin.options_of(name))
                 try:
-                    json.dumps(environment.open(Opening(Path(folder))), allow_nan=False)
+                    json.dumps(environment.open(Opening.of(spec, Path(folder))), allow_nan=False)
                 finally:
                     environment.close()
                     environment.close()
@@ -211,6 +211,11 @@ class Opening:
     workdir: Path
     seed: int = 0
     job_id: str | None = None
+
+    @classmethod
+    def of(cls, spec: EnvironmentSpec, workdir: Path) -> Opening:
+        """Return what one of a spec is opened with: a job's or an evaluation's with a job."""
+        return cls(workdir, job_id=None if spec.scope == "run" else "tried")
 
 
 def _ready(plugin: PluginUnderTest, kind: Kind, code: str) -> Iterator[tuple[str, Component | Skipped]]:

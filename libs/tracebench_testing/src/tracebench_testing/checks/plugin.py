@@ -90,7 +90,14 @@ def ask_process(
     command = [sys.executable, "-P", "-m", module, *arguments]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and module
-            command, env=environ, capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
+            command,
+            env=environ,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as err:
         text = err.stdout.decode(errors="replace") if isinstance(err.stdout, bytes) else err.stdout or ""

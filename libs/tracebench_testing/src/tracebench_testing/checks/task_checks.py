@@ -13,9 +13,10 @@ from typing import Any
 
 from tracebench_core.errors import MissingRequirementError, TraceBenchError
 from tracebench_core.plugins import load_ref
-from tracebench_core.specs import ExampleResult, Feedback, Split, TaskSpec, Values
+from tracebench_core.specs import Example, ExampleResult, Feedback, Split, TaskSpec, Values
 from tracebench_engine.api.checking import Finding, Skipped
 from tracebench_engine.api.evaluating import open_workbench
+from tracebench_engine.api.kit.jobs import split_data
 from tracebench_engine.api.kit.parts import open_task
 from tracebench_testing.answering import FakeModel
 from tracebench_testing.checks.plugin import PluginUnderTest, ask_process
@@ -309,5 +310,6 @@ def _mean(plugin: PluginUnderTest, id_: str, values: Mapping[str, Any]) -> float
         return bench.aggregate(feedbacks)
 
 
-def _content(example: Any) -> str:
-    return repr((example.input, example.reference))
+def _content(example: Example) -> str:
+    """Return what an example is beside its id: by its data, as `repr` leaves most of an array out; else as it is shown."""
+    return split_data([example.model_copy(update={"id": ""})]).sha256 or repr((example.input, example.reference))

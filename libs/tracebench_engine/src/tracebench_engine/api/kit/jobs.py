@@ -3,6 +3,7 @@
 from tracebench_engine.builtin.reflective import build
 from tracebench_engine.door.confining import JobConfinement as JobConfinement
 from tracebench_engine.job.budget import Meter as Meter
+from tracebench_engine.job.finish import split_data as split_data
 from tracebench_engine.job.kernel import adopt_orphans as adopt_orphans
 from tracebench_engine.job.problem import MeteredProblem as MeteredProblem
 from tracebench_engine.job.scoring import Scorer as Scorer
