@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 
 import pytest
@@ -17,6 +18,15 @@ def test_items_come_in_their_order() -> None:
         courier.send(item)
     courier.close(60)
     assert got == [*range(100), None, 100]
+
+
+@pytest.mark.parametrize("patience", [math.inf, 1e300, 1e10])
+def test_patience_may_be_longer_than_a_system_waits(patience: float) -> None:
+    got: list[int] = []
+    courier = Courier("it", got.append)
+    courier.send(1)
+    courier.close(patience)
+    assert got == [1]
 
 
 def test_a_failure_is_told_once_and_ends_the_delivery(caplog: pytest.LogCaptureFixture) -> None:

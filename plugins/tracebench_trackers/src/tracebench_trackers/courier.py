@@ -39,6 +39,7 @@ class Courier(Generic[Item]):
 
     def close(self, patience: float) -> None:
         """Wait until all is delivered, `patience` seconds at most; warn of what is not."""
+        patience = min(patience, threading.TIMEOUT_MAX)
         try:
             self._waiting.put(_End(), timeout=patience)
         except queue.Full:
