@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import math
 import os
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tracebench_core.specs import ExecutorSetting, Resources, RunConfig
 from tracebench_ray.placement import asked_of, refuse_absent
 from tracebench_ray.words import Asked, Order
 from tracebench_workers.options import EVERYWHERE, Placing, refuse_unheard
 
+LEAST = 0.0001
+"""Of anything: Ray counts in such parts."""
+NAMED_ELSEWHERE = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
+"""What a worker takes of these follows from what its jobs need."""
+MOST_PORT = (1 << 16) - 1
+
+
+def _is_cluster(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if host and not (port.isdecimal() and int(port) <= MOST_PORT):
+        raise ValueError(f"`{text}` is no HOST:PORT, such as head:6379")
+    return text
+
+
+def _are_more(amounts: dict[str, float]) -> dict[str, float]:
+    if taken := sorted(NAMED_ELSEWHERE & amounts.keys()):
+        raise ValueError(f"`{taken[0]}` follows from what jobs need, and cannot be asked for here")
+    for name, amount in amounts.items():
+        if amount and not LEAST <= amount < math.inf:
+            raise ValueError(f"of `{name}` there cannot be {amount:g}")
+    return amounts
+
 
 class Options(Placing):
     """`plugins.options.ray` of a config."""
 
     plugin: ClassVar[str] = "ray"
-    address: str = Field(default="", pattern=r"^[^/]*$")
+    address: Annotated[str, AfterValidator(_is_cluster)] = Field(default="", pattern=r"^[^/]*$")
     """The cluster: `auto` for the one that this machine is part of, or `HOST:PORT`; empty: one of its own on this machine."""
-    resources: dict[str, float] = Field(default={})
+    resources: Annotated[dict[str, float], AfterValidator(_are_more)] = Field(default={})
     """What each worker takes beside processors, memory and GPUs, by the cluster's names: `{accelerator_type:A100: 0.001}`."""
     processors: int = Field(default=0, ge=0, le=4096)
     """Those that a Ray of its own counts with, for jobs that mostly wait for models; 0: those of this machine."""
