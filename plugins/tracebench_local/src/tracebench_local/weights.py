@@ -19,9 +19,9 @@ def find_weights(model: str) -> Path:
         MissingRequirementError: when it is not on this machine.
     """
     if model not in PACKAGED:
-        path = os.path.expanduser(model)  # noqa: PTH111 - `Path` raises where there is no such user
-        if path.endswith(".gguf") and os.path.isfile(path):  # noqa: PTH113 - and where a path is too long
-            return Path(path).resolve()
+        place = os.path.expanduser(model)  # noqa: PTH111 - `Path` raises where there is no such user
+        if place.endswith(".gguf") and os.path.isfile(place):  # noqa: PTH113 - and where a path is too long
+            return Path(place).resolve()
         known = ", ".join(f"`local/{name}`" for name in PACKAGED)
         raise MissingRequirementError(f"`{model}` is no GGUF file on this machine.", hint=f"known by name: {known}")
     package, file, command = PACKAGED[model]
