@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 import resource
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from copy import deepcopy
 from importlib import import_module
-from itertools import combinations, product
+from itertools import combinations, cycle, product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -590,6 +592,24 @@ def test_a_file_that_is_cut_short_is_named(data: Path, tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"`scp41\.txt` of `Set covering` is not in its format"):
         build("set_covering")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_number_of_a_file_is_infinite_or_none(name: str, data: Path) -> None:
+    """Each of the first numbers, and the last, in turn: what is read all the same holds none of them."""
+    problem = problem_of(name)
+    file = min(path for path in (data / problem.folder).iterdir() if path.is_file())
+    text = file.read_text(encoding="utf-8")
+    numbers = [*re.finditer(r"(?<!\S)-?\d+(?:\.\d*)?(?!\S)", text)]
+    for found, word in zip((*numbers[:12], *numbers[-1:]), cycle(("nan", "-inf", "1e999")), strict=False):
+        with suppress(UsageError):
+            cases = problem.parsed(f"{text[: found.start()]}{word}{text[found.end() :]}", name=file.name)
+            assert not re.search(r"\b(?:nan|inf)\b", repr([case.arguments for case in cases])), found
+
+
+def test_a_file_that_asks_for_more_memory_than_there_is_is_named() -> None:
+    with pytest.raises(UsageError, match="`assign100` of `Assignment problem` is not in its format"):
+        problem_of("assignment_problem").parsed(f"{10**7}\n1 2 3", name="assign100")
 
 
 def test_a_folder_is_found_whatever_its_spelling(tmp_path: Path, data: Path) -> None:

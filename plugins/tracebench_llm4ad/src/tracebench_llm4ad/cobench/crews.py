@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, part
+from tracebench_llm4ad.cobench.problem import Case, Problem, finite, part
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import integers, shown
 
@@ -83,7 +83,7 @@ Score: minus the total cost of all transitions, averaged over cases.
 
         The library's sizes give a case for each of `CREWS`; for other sizes the head's third number is K.
         """
-        table = [[float(word) for word in line.split()] for line in text.splitlines() if line.split()]
+        table = [[finite(word) for word in line.split()] for line in text.splitlines() if line.split()]
         head = table[0]
         n, limit = int(head[0]), head[1]
         times, transitions = table[1 : n + 1], table[n + 1 :]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, part
+from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, finite, part
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import OUTLINE, Drawing
 from tracebench_llm4ad.evaluator import invalid
@@ -198,7 +198,7 @@ along y; (-1, -1, 0) leaves it out. Sides are parallel to the axes. No two items
 
         Rectangles give two cases, without and with rotation.
         """
-        lines = [[float(word) for word in line.split()] for line in text.splitlines() if line.split()]
+        lines = [[finite(word) for word in line.split()] for line in text.splitlines() if line.split()]
         while lines:
             count, cx, cy, radius = lines[0][:4]
             n = int(count)

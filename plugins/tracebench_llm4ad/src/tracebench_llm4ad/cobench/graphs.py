@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, part, permutation
+from tracebench_llm4ad.cobench.problem import Case, Problem, finite, part, permutation
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import invalid
@@ -118,11 +118,11 @@ Score: minus the length of the round trip, averaged over cases.
         """Read one case a line (x y x y … `output` and a best tour from 1), or a TSPLIB file with a NODE_COORD_SECTION."""
         if "NODE_COORD_SECTION" in text:
             lines = text.partition("NODE_COORD_SECTION")[2].partition("EOF")[0].splitlines()
-            yield Case({"nodes": [(float(w[1]), float(w[2])) for w in map(str.split, lines) if w]})
+            yield Case({"nodes": [(finite(w[1]), finite(w[2])) for w in map(str.split, lines) if w]})
             return
         for line in filter(None, map(str.strip, text.splitlines())):
             before, _, after = line.partition("output")
-            flat = [float(w) for w in before.split()]
+            flat = [finite(w) for w in before.split()]
             nodes = list(zip(flat[::2], flat[1::2], strict=True))
             best = [int(w) - 1 for w in after.split()]
             yield Case({"nodes": nodes}, length(nodes, best) if sorted(set(best)) == list(range(len(nodes))) else None)

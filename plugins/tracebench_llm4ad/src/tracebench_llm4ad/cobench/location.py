@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, distinct, part, rows
+from tracebench_llm4ad.cobench.problem import Case, Problem, Tokens, distinct, finite, part, rows
 from tracebench_llm4ad.drawings.drawing import OUTLINE, Drawing
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import array, integers
@@ -330,7 +330,7 @@ def read_cap(text: str) -> tuple[int, int, list[tuple[float, float]], list[tuple
     stores = []
     for _ in range(m):
         capacity = tokens.word()
-        stores.append((float(capacity) if capacity != "capacity" else DEFAULT_CAPACITY, tokens.number()))
+        stores.append((finite(capacity) if capacity != "capacity" else DEFAULT_CAPACITY, tokens.number()))
     return m, n, stores, [(tokens.number(), tokens.numbers(m)) for _ in range(n)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, part
+from tracebench_llm4ad.cobench.problem import Case, Problem, finite, part
 from tracebench_llm4ad.drawings import kinds
 from tracebench_llm4ad.drawings.drawing import Drawing
 from tracebench_llm4ad.evaluator import invalid
@@ -77,21 +77,21 @@ Score: minus the Euclidean length of all tours of all days, averaged over cases.
         """
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         count, days = (int(word) for word in lines[0].split())
-        vehicles, capacity = [int(word) for word in lines[1].split()], float(lines[2])
+        vehicles, capacity = [int(word) for word in lines[1].split()], finite(lines[2])
         if len(vehicles) != days:
             raise ValueError(f"it names vehicles for {len(vehicles)} of {days} days")
         depot: dict[str, Any] = {}
         customers = []
         for line in lines[3:]:
             words = line.split(maxsplit=4)
-            place: dict[str, Any] = {"id": int(words[0]), "x": float(words[1]), "y": float(words[2])}
+            place: dict[str, Any] = {"id": int(words[0]), "x": finite(words[1]), "y": finite(words[2])}
             if place["id"] == 0:
                 depot = place
                 continue
             schedules = json.loads(words[4])
             if not schedules or any(len(s) != days or not set(s) <= {0, 1} for s in schedules):
                 raise ValueError(f"customer {place['id']} has no schedules of {days} days")
-            customers.append({**place, "demand": float(words[3]), "schedules": schedules})
+            customers.append({**place, "demand": finite(words[3]), "schedules": schedules})
         if not depot or len({c["id"] for c in customers}) != count:
             raise ValueError(f"it holds {len(customers)} of {count} customers, or no depot")
         arguments = {"depot": depot, "customers": customers, "vehicles_per_day": vehicles}

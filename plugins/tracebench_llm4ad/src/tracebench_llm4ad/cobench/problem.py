@@ -155,7 +155,9 @@ class Problem(ListedEvaluator[Case]):
                 case if case.known is not None else replace(case, known=best_known(cls.folder, name, k))
                 for k, case in enumerate(cls.parse(text, name=name))
             ]
-        except (ValueError, IndexError, KeyError, TypeError, AttributeError, ArithmeticError, StopIteration) as err:
+        except (
+            ValueError, IndexError, KeyError, TypeError, AttributeError, ArithmeticError, StopIteration, MemoryError,
+        ) as err:  # fmt: skip
             raise UsageError(
                 f"the file `{name}` of `{cls.folder}` is not in its format: {err or type(err).__name__}",
                 hint="take the file out of the folder, or replace it by an intact copy",
@@ -285,10 +287,7 @@ class Tokens:
 
     def number(self) -> float:
         """Take one number."""
-        number = float(self.word())
-        if not math.isfinite(number):
-            raise ValueError(f"{number} is no finite number")
-        return number
+        return finite(self.word())
 
     def wholes(self, count: int) -> list[int]:
         """Take `count` integers."""
@@ -301,6 +300,14 @@ class Tokens:
     def table(self, rows: int, columns: int) -> list[list[float]]:
         """Take a table of numbers, row by row."""
         return [self.numbers(columns) for _ in range(rows)]
+
+
+def finite(word: str) -> float:
+    """Return the number that a word of a file is; infinity and NaN are none."""
+    number = float(word)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no finite number")
+    return number
 
 
 def part(answer: Mapping[str, Any], key: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tracebench_llm4ad.cobench.problem import Case, Problem, part, rows
+from tracebench_llm4ad.cobench.problem import Case, Problem, finite, part, rows
 from tracebench_llm4ad.evaluator import invalid
 from tracebench_llm4ad.returned import chosen, number, shown
 
@@ -100,8 +100,8 @@ Score: the volume of the placed boxes over that of the container (0 to 1), avera
             kinds, lines = lines[: int(head[0])], lines[int(head[0]) :]
             if len(kinds) < int(head[0]) or any(len(kind) != COLUMNS for kind in kinds):
                 raise ValueError(f"a case of {head[0]} types has a line that is not of {COLUMNS} numbers")
-            arguments = {"container": tuple(int(float(v)) for v in container), "n": int(head[0])}
-            yield Case({**arguments, "cargo_vol": float(head[1]), "box_types": [_box(kind) for kind in kinds]})
+            arguments = {"container": tuple(int(finite(v)) for v in container), "n": int(head[0])}
+            yield Case({**arguments, "cargo_vol": finite(head[1]), "box_types": [_box(kind) for kind in kinds]})
 
     @classmethod
     def write(cls, rng: np.random.Generator) -> str:
@@ -159,7 +159,7 @@ def _box(words: Sequence[str]) -> dict[str, Any]:
     return (
         sides
         | {"count": int(words[6])}
-        | dict(zip(("weight", "lb1", "lb2", "lb3"), map(float, words[7:]), strict=True))
+        | dict(zip(("weight", "lb1", "lb2", "lb3"), map(finite, words[7:]), strict=True))
     )
 
 
