@@ -607,6 +607,23 @@ def test_no_number_of_a_file_is_infinite_or_none(name: str, data: Path) -> None:
             assert not re.search(r"\b(?:nan|inf)\b", repr([case.arguments for case in cases])), found
 
 
+def in_arrays(value: Any) -> Any:
+    """Return an answer with an array of floats for each list of numbers."""
+    if isinstance(value, dict):
+        return {key: in_arrays(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple) and all(isinstance(entry, int | float) for entry in value):
+        return np.array(value, dtype=float)
+    return [in_arrays(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_in_arrays_of_floats_is_judged_and_drawn_as_one_in_lists_of_integers(name: str) -> None:
+    problem, case, answer = started(name)
+
+    assert problem.judge(case, in_arrays(answer)) == problem.judge(case, answer)
+    assert problem.draw(case, in_arrays(answer)) == problem.draw(case, answer)
+
+
 def test_a_file_that_asks_for_more_memory_than_there_is_is_named() -> None:
     with pytest.raises(UsageError, match="`assign100` of `Assignment problem` is not in its format"):
         problem_of("assignment_problem").parsed(f"{10**7}\n1 2 3", name="assign100")

@@ -220,7 +220,7 @@ class Problem(ListedEvaluator[Case]):
 
     def draw(self, instance: Case, solution: Any) -> Drawing | None:
         """Draw the answer where the subclass can."""
-        return self.picture(instance, solution)
+        return self.picture(instance, _with_integers(solution))
 
     def picture(self, case: Case, answer: Mapping[str, Any]) -> Drawing | None:
         """Draw a valid answer; None where there is nothing to see."""
@@ -308,6 +308,17 @@ def finite(word: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{number} is no finite number")
     return number
+
+
+def _with_integers(value: Any) -> Any:
+    """Return an answer with lists for arrays and an integer for every number that is one, as those who draw it index by them."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _with_integers(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_integers(entry) for entry in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def part(answer: Mapping[str, Any], key: str) -> Any:

@@ -246,6 +246,8 @@ Score: minus the makespan (the time at which the last operation ends), averaged 
     def _starts(self, case: Case, value: Any) -> list[list[int]]:
         jobs, machines = case.arguments["n_jobs"], case.arguments["n_machines"]
         table = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(table, list | tuple):
+            table = [row.tolist() if isinstance(row, np.ndarray) else row for row in table]
         if (
             not isinstance(table, list | tuple)
             or len(table) != jobs
