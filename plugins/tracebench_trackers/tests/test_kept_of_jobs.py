@@ -92,7 +92,7 @@ def test_before_its_end_usage_files_and_texts_of_a_job_are_told(job: JobLayout) 
     ]
     assert [*closing(job, keep=("candidates",))][1:] == [
         Kept("candidates/initial/text.txt", "first"), Kept("candidates/best/text.txt", "long " * 1000),
-        Kept("candidates/best/_a_b_é.txt", '{\n  "x": [\n    1\n  ]\n}'), Kept("candidates/best/_.txt", "dots"),
+        Kept("candidates/best/_a_b_é-085e243f.txt", '{\n  "x": [\n    1\n  ]\n}'), Kept("candidates/best/_-ab5df625.txt", "dots"),
     ]  # fmt: skip
 
 

@@ -261,3 +261,25 @@ def test_a_collector_that_is_gone_costs_a_warning_and_no_job(tmp_path: Path, dea
 
     assert ok(counts), logs(run_dir)
     assert "otel is off" in logs(run_dir)
+
+
+def test_mlflow_goes_on_with_a_job_whose_versions_are_others_now(tmp_path: Path) -> None:
+    """As of a run that is resumed after an upgrade: MLflow lets nobody change a parameter."""
+    mlflow = pytest.importorskip("mlflow", reason='pip install "tracebench-trackers[mlflow]"')
+    from tracebench_trackers.mlflow_sink import MLflowLogger
+    from tracebench_trackers.readings import Configured, Numbers
+
+    job = tmp_path / "runs" / "r" / "jobs" / "j"
+    job.mkdir(parents=True)
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    for version in ("1", "2"):
+        logger = MLflowLogger(job, tracking_uri=uri)
+        tracker = logger.open()
+        tracker.take(Configured("it", {"versions.core": version, "settings.a (b)": "x"}))
+        tracker.take(Numbers({f"metric/gain ({version})": 1.0}, at=0))
+        logger.close()
+    client = mlflow.MlflowClient(uri)
+    [found] = client.search_runs(["1"], "tags.`tracebench.job` != ''")
+    assert found.data.params["versions.core"] == "1"
+    assert found.data.tags["tracebench.now.versions.core"] == "2"
+    assert sum(name.startswith("metric/gain") for name in found.data.metrics) == 2

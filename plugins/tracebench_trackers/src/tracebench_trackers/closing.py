@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator
 
@@ -15,6 +16,8 @@ INITIAL = "c0"
 """The id of the candidate that a job begins with."""
 LARGEST = 20_000_000
 """Bytes of a file that is kept."""
+LONGEST_NAME = 150
+"""Bytes of a file's name."""
 COUNTS = ("prompt_tokens", "completion_tokens", "cached_tokens", "llm_calls")
 
 
@@ -46,4 +49,8 @@ def _candidates(layout: JobLayout, result: JobResult) -> Iterator[Kept]:
 
 
 def _file_name(parameter: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in parameter).lstrip(".") or "_"
+    """Return a name that any file may have; what is changed in it, or cut off, is told from others by a digest."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in parameter).lstrip(".")
+    short = safe.encode()[:LONGEST_NAME].decode(errors="ignore")
+    digest = hashlib.sha256(parameter.encode(errors="surrogatepass")).hexdigest()[:8]
+    return short if short == parameter and short else f"{short or '_'}-{digest}"

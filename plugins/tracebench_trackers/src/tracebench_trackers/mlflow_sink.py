@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 RUN, JOB, PARENT = "tracebench.run", "tracebench.job", "mlflow.parentRunId"
 LONGEST = 6_000
 """Characters of a parameter that MLflow keeps."""
+LONGEST_TAG = 5_000
+LONGEST_NAME = 200
+"""Of a name before its digest; MLflow keeps 250 characters."""
+ODD = re.compile(r"[^\w.\- /:]|(?<![^/])\.{0,2}(?=/|$)")
+"""What MLflow takes in no name: most signs, and what would make it another path."""
+CHANGED = "tracebench.now."
+"""How tags begin that tell of a parameter, which nobody can change, what it is since."""
 MOST_AT_A_TIME = 100
 ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "5"}
 """Of MLflow's own: it tries for minutes otherwise. What the user has set stays."""
@@ -69,12 +77,18 @@ class MLflowJob(Tracker):
         match reading:
             case Configured(name, values):
                 self._client.update_run(self._id, name=name)
-                params = [Param(name, value[:LONGEST]) for name, value in values.items()]
+                known = self._client.get_run(self._id).data.params
+                given = {named(key): value[:LONGEST] for key, value in values.items()}
+                for key in [key for key, value in given.items() if known.get(key, value) != value]:
+                    self._client.set_tag(self._id, f"{CHANGED}{key}", given[key][:LONGEST_TAG])
+                params = [Param(key, value) for key, value in given.items() if key not in known]
                 for start in range(0, len(params), MOST_AT_A_TIME):
                     self._client.log_batch(self._id, params=params[start : start + MOST_AT_A_TIME])
             case Numbers(values, at):
                 now = int(time.time() * 1000)
-                self._client.log_batch(self._id, [Metric(name, value, now, at or 0) for name, value in values.items()])
+                self._client.log_batch(
+                    self._id, [Metric(named(key), value, now, at or 0) for key, value in values.items()]
+                )
             case Kept(name, text, None):
                 self._client.log_text(self._id, text, name)
             case Kept(_, _, path):
@@ -95,6 +109,12 @@ class MLflowJob(Tracker):
         there: list[Any] = self._client.search_runs([experiment], f"tags.`{key}` = '{value}'", max_results=1)
         run = there[0] if there else self._client.create_run(experiment, tags=dict(tags), run_name=name)
         return str(run.info.run_id)
+
+
+def named(name: str) -> str:
+    """Return a name as MLflow takes it; what is changed in it, or cut off, is told from others by a digest."""
+    safe = ODD.sub("_", name)[:LONGEST_NAME]
+    return name if safe == name else f"{safe}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:8]}"
 
 
 class _Store(NamedTuple):
