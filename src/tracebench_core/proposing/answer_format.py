@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,10 +15,6 @@ Answer with one JSON object and nothing else:
 `values` holds only names shown between <current_values> and </current_values>, each with a value of the same JSON type;
 a name that you leave out keeps its value."""
 
-_SECTION = re.compile(
-    rf"^{re.escape(OPEN_VALUES)}\s*$(.*?)^{re.escape(CLOSE_VALUES)}\s*$", flags=re.DOTALL | re.MULTILINE
-)
-
 
 def render_values(values: Mapping[str, Any]) -> str:
     """Return the section of a prompt that shows the current values, as JSON between its two lines."""
@@ -29,8 +24,18 @@ def render_values(values: Mapping[str, Any]) -> str:
 
 def shown_values(prompt: str) -> dict[str, Any] | None:
     """Return the values that the last such section of a prompt shows, or None without one."""
-    for body in reversed(_SECTION.findall(prompt)):
-        values = _object(body)
+    sections: list[list[str]] = []
+    begun: list[str] | None = None
+    for line in prompt.split("\n"):
+        if begun is None:
+            begun = [] if line.rstrip() == OPEN_VALUES else None
+        elif line.rstrip() == CLOSE_VALUES:
+            sections.append(begun)
+            begun = None
+        else:
+            begun.append(line)
+    for body in reversed(sections):
+        values = _object("\n".join(body))
         if values is not None:
             return values
     return None
@@ -61,6 +66,6 @@ def _facts(parameter: Parameter) -> list[str]:
 def _object(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text.strip(), strict=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

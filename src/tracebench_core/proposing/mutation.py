@@ -55,7 +55,7 @@ def change_one(parameters: Sequence[Parameter]) -> Callable[[Values, random.Rand
 
 def looks_like_code(text: str) -> bool:
     """Tell whether a text is Python that defines something."""
-    if not re.search(r"^\s*(def|class|async def) ", text, flags=re.MULTILINE):
+    if not re.search(r"^[^\S\n]*(def|class|async def) ", text, flags=re.MULTILINE):
         return False
     return is_python(text)
 
@@ -65,7 +65,7 @@ def is_python(text: str) -> bool:
     lines = text.split("\n")
     try:
         ast.parse("\n".join(["if 1:", *(f" {line}" for line in lines)]) if lines[0][:1].isspace() else text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tracebench_core.proposing.conversion import RefusedValue
 from tracebench_core.proposing.replies import strip_fence
@@ -25,6 +25,8 @@ A unified diff will do, too. All blocks are applied, or none."""
 _HUNK = re.compile(r"@@ -(\d{1,18})(?:,(\d+))? \+\d+(?:,\d+)? @@.*|@@.*")
 """The head of a hunk; what is no number of a line counts as none."""
 _HEADERS = ("diff ", "index ", "--- ", "+++ ")
+MOST_TOLD = 100
+"""Places at which a part of a patch would fit that are counted: each takes a look at all of it."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -57,16 +59,32 @@ def _replaced(base: str, text: str) -> str:
     for number, (search, new) in enumerate(_blocks(text), 1):
         if not search.strip():
             raise RefusedValue(f"block {number} of the patch searches for nothing")
-        found = [m.start() for m in re.finditer(f"(?={re.escape(search)})", base)]
-        whole = [i for i in found if _is_whole(base, i, i + len(search))] or found
+        whole = _found(f"\n{search}\n", f"\n{base}\n") or _found(search, base)
         if len(whole) != 1:
-            times = f"{len(whole)} times" if whole else "nowhere"
-            raise RefusedValue(f"what block {number} of the patch searches for stands {times} in the current value")
+            raise RefusedValue(
+                f"what block {number} of the patch searches for stands {_times(whole)} in the current value"
+            )
         changes.append(_spanning(base, whole[0], whole[0] + len(search), new))
     _demand_apart([(start, end) for start, end, _ in changes])
     for start, end, new in sorted(changes, reverse=True):
         base = base[:start] + new + base[end:]
     return base
+
+
+def _found(part: str, text: str) -> list[int]:
+    """Return where a part stands in a text, a few more places than anybody is told of at most."""
+    places: list[int] = []
+    at = text.find(part)
+    while at >= 0 and len(places) <= MOST_TOLD:
+        places.append(at)
+        at = text.find(part, at + 1)
+    return places
+
+
+def _times(places: list[int]) -> str:
+    if not places:
+        return "nowhere"
+    return f"{len(places)} times" if len(places) <= MOST_TOLD else f"more than {MOST_TOLD} times"
 
 
 def _is_whole(base: str, start: int, end: int) -> bool:
@@ -139,10 +157,13 @@ def _merged(base: str, text: str) -> str:
     lines = base.split("\n")[:-1] if has_end else base.split("\n")
     changes: list[tuple[int, int, list[str]]] = []
     after = 0
+    known: dict[str, list[int]] = {}
+    for place, line in enumerate(lines):
+        known.setdefault(line, []).append(place)
     for number, hunk in enumerate(_hunks(text), 1):
         if hunk.old == hunk.new and hunk.has_end is None:
             raise RefusedValue(f"hunk {number} of the patch changes nothing")
-        start = _place(lines, hunk, after=after, number=number)
+        start = _place(lines, known, hunk, after=after, number=number)
         after = start + len(hunk.old)
         changes.append((start, after, hunk.new))
         has_end = has_end if hunk.has_end is None else hunk.has_end
@@ -158,15 +179,17 @@ def _demand_apart(spans: list[tuple[int, int]]) -> None:
             raise RefusedValue("two parts of the patch change the same place")
 
 
-def _place(lines: list[str], hunk: _Hunk, *, after: int, number: int) -> int:
-    """Return where a hunk's old lines stand: where it says, or where they stand only once."""
+def _place(lines: list[str], known: dict[str, list[int]], hunk: _Hunk, *, after: int, number: int) -> int:
+    """Return where a hunk's old lines stand: where it says, or where they stand only once; `known` tells where each line stands."""
     at, old = hunk.at, hunk.old
     if at is not None and after <= at <= len(lines) and lines[at : at + len(old)] == old:
         return at
-    found = [i for i in range(len(lines) - len(old) + 1) if lines[i : i + len(old)] == old] if old else []
+    begun = (i for i in known.get(old[0], ()) if lines[i : i + len(old)] == old) if old else ()
+    found = [*islice(begun, MOST_TOLD + 1)]
     if len(found) != 1:
-        times = f"{len(found)} times" if found else "nowhere"
-        raise RefusedValue(f"the lines that hunk {number} of the patch changes stand {times} in the current value")
+        raise RefusedValue(
+            f"the lines that hunk {number} of the patch changes stand {_times(found)} in the current value"
+        )
     return found[0]
 
 

@@ -148,3 +148,12 @@ def test_one_parameter_changes_as_its_kind_and_bounds_allow() -> None:
     seen = [change({"a": 1.0, "b": "x"}, random.Random(seed)) for seed in range(60)]
     assert {(v["a"] == 1.0, v["b"] == "x") for v in seen} == {(False, True), (True, False)}
     assert all(0 <= v["a"] <= 2 and v["b"] in {"x", "y"} for v in seen)  # type: ignore[operator]  # kind `number`
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 50_000 + "x", (" " * 200 + "\n") * 2000, f"def f(): return {'-' * 100_000}1"], ids=len
+)
+def test_a_text_of_any_shape_is_looked_at_in_a_moment(text: str) -> None:
+    assert not looks_like_code(text)
+    assert looks_like_code(f"\n\n  # so\n  def f(): pass\n{'x = 1'}\n") is False
+    assert looks_like_code("\n\r\n\fdef f(): pass\n")

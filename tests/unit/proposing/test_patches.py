@@ -127,3 +127,25 @@ def test_a_patch_may_stand_in_a_fence() -> None:
     fenced = f"```diff\n{block('    return -y', '    return y')}\n```"
     assert is_patch(fenced)
     assert apply_patch(BASE, fenced) == BASE.replace("-y", "y")
+
+
+@pytest.mark.parametrize(
+    ("base", "patch", "words"),
+    [
+        ("a" * 200_000, block("a" * 100_000, "b"), "more than 100 times"),
+        ("a\n" * 50_000, "@@ @@\n" + "-a\n" * 25_000 + "+b", "more than 100 times"),
+        ("a\n" * 100, "@@ @@\n-a\n+b", "stand 100 times"),
+    ],
+    ids=["block", "hunk", "a hundred"],
+)
+def test_a_part_that_would_fit_in_many_places_is_refused_in_a_moment(base: str, patch: str, words: str) -> None:
+    """Where every place was looked at whole the test would end by its timeout."""
+    with pytest.raises(RefusedValue, match=words):
+        apply_patch(base, patch)
+
+
+def test_a_patch_of_thousands_of_parts_is_applied_in_a_moment() -> None:
+    lines = [f"line {i}." for i in range(5000)]
+    base, wanted = "\n".join(lines), "\n".join(f"{line}!" for line in lines)
+    assert apply_patch(base, "\n".join(f"@@ @@\n-{line}\n+{line}!" for line in lines)) == wanted
+    assert apply_patch(base, "\n".join(block(line, f"{line}!") for line in lines)) == wanted

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from tracebench_core.contracts import Problem
+from tracebench_core.proposing.answer_format import shown_values
 from tracebench_core.proposing.replies import UnreadableReply, read_reply, strip_fence
 from tracebench_core.proposing.schedule import schedule
 from tracebench_core.specs import Budget, Parameter
@@ -172,3 +173,22 @@ def test_steps_go_on_while_a_cap_is_being_spent_and_twenty_idle_ones_end_them(
 ) -> None:
     assert steps(caps, amounts) == taken
     assert steps(caps, amounts, told=2) == 2
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("<current_values>\n" * 20_000, None),
+        (
+            '<current_values>\n{"a": 1}\n</current_values>\n<current_values> \n{"a": 2}\n</current_values>\t\nend',
+            {"a": 2},
+        ),
+        ('<current_values>\n<current_values>\n{"a": 1}\n</current_values>', None),
+        ('<current_values>\n{"a": 1}\n</current_values>\n<current_values>\n[1]\n</current_values>', {"a": 1}),
+        (' <current_values>\n{"a": 1}\n</current_values>', None),
+        ("<current_values>\n" + "[" * 100_000 + "\n</current_values>", None),
+    ],
+    ids=lambda prompt: str(prompt)[:24],
+)
+def test_the_last_section_of_values_is_read_however_many_begin(prompt: str, shown: Any) -> None:
+    assert shown_values(prompt) == shown
