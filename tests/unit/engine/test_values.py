@@ -78,6 +78,11 @@ def test_files_that_may_not_be_evaluated_are_told_in_words(value: Any, words: st
     assert words in breach([FILES], {"f": value})
 
 
+def test_code_that_no_parser_has_room_for_passes_to_its_evaluation() -> None:
+    for code in (f"x = {'-' * 100_000}1", "if x:\n pass\n" + "elif x:\n pass\n" * 20_000):
+        assert breach([CODE], {"c": code}) == ""
+
+
 def test_missing_and_unknown_names_are_told() -> None:
     assert breach([NUMBER], {}) == "`n` is missing."
     assert "There is no parameter `m`" in breach([NUMBER], {"n": 1, "m": 2})

@@ -102,7 +102,7 @@ def _defines(code: str, signature: str) -> bool:
     try:
         wanted = next(iter(ast.parse(f"{signature.rstrip().rstrip(':')}: ...").body))
         found = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     if not isinstance(wanted, ast.FunctionDef):
         return True
