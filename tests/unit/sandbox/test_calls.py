@@ -214,9 +214,12 @@ def test_what_cannot_be_limited_is_not_measured(sandbox: LocalSandbox) -> None:
             ask()
 
 
-def test_a_file_that_cannot_be_called_so_is_the_commands_own_failure(sandbox: LocalSandbox) -> None:
+def test_what_no_file_and_no_argument_can_be_is_the_commands_own_failure(sandbox: LocalSandbox) -> None:
     for name, words in (("a" * 300, "File name too long"), ("a\0b", "embedded null byte")):
         ended = sandbox.command(["true"], files={name: ""}).value
+        assert (ended["returncode"], words in ended["stderr"]) == (127, True)
+    for word, words in (("a\0b", "embedded null byte"), ("a" * 10_000_000, "Argument list too long")):
+        ended = sandbox.command(["echo", word]).value
         assert (ended["returncode"], words in ended["stderr"]) == (127, True)
 
 

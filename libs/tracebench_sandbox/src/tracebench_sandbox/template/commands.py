@@ -82,8 +82,8 @@ def _become(order: dict[str, Any], box: Path, lockdown: Lockdown, request: Reque
     try:
         _hold(order, box, lockdown, request, link)
         os.execve(order["argv"][0], order["argv"], order["env"] | {"HOME": str(box), "TMPDIR": str(box)})  # noqa: S606
-    except OSError as err:
-        os.write(2, f"{order['argv'][0]}: {err.strerror}\n".encode())
+    except (OSError, ValueError) as err:
+        os.write(2, f"{order['argv'][0]}: {getattr(err, 'strerror', err)}\n".encode())
     finally:
         os._exit(NOT_STARTED)
 
