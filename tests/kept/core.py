@@ -264,6 +264,8 @@ TAKEN: Sequence[tuple[type[BaseModel], Sequence[Mapping[str, Any]]]] = (
         {"low": 0, "high": 1000, "step": 1},
         {"low": 0, "high": 999, "step": 1}, {"low": 0, "high": 1, "count": 1}, {"low": 0, "high": 1, "count": 1000},
         {"low": 0, "high": 1, "count": 1001},
+        {"low": -BIG, "high": BIG, "count": 3}, {"low": 1 / BIG, "high": BIG, "count": 3, "scale": "log"},
+        {"low": 0, "high": ENDLESS, "count": 3}, {"low": 0, "high": 1, "step": ENDLESS},
     )),
     (TrainerEntry, (
         {"id": "T"}, {"id": ""}, {"id": "T", "label": " x"}, {"id": "T", "label": "a\nb"}, {"id": "T", "label": "x" * 60}, {"id": "T",

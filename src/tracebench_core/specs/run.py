@@ -7,7 +7,7 @@ import os
 import re
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, JsonValue, Tag, field_validator, model_validator
+from pydantic import Discriminator, Field, FiniteFloat, JsonValue, Tag, field_validator, model_validator
 
 from tracebench_core.specs.base import Mode, Spec
 from tracebench_core.specs.budget import Budget
@@ -47,11 +47,11 @@ class TaskEntry(Spec):
 class SweepRange(Spec):
     """Evenly spaced values from `low` to `high`, both included."""
 
-    low: float
-    high: float
+    low: FiniteFloat
+    high: FiniteFloat
     count: int | None = Field(default=None, ge=2, le=MOST_SWEPT)
     """How many; or `step`."""
-    step: float | None = Field(default=None, gt=0)
+    step: FiniteFloat | None = Field(default=None, gt=0)
     """How far apart. Whole bounds and a whole step give whole numbers."""
     scale: Literal["linear", "log"] = "linear"
     """`log`: evenly spaced ratios; needs `count` and positive bounds."""
@@ -66,6 +66,8 @@ class SweepRange(Spec):
             raise ValueError(f"from `low` to `high` by `step` are more than {MOST_SWEPT:,} values")
         if self.scale == "log" and (self.low <= 0 or self.count is None):
             raise ValueError("`scale: log` needs `count` and a positive `low`")
+        if not math.isfinite(self.high / self.low if self.scale == "log" else self.high - self.low):
+            raise ValueError("`low` and `high` are further apart than a float holds")
         return self
 
     def values(self) -> tuple[float | int, ...]:
