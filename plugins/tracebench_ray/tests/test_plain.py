@@ -95,7 +95,8 @@ def test_an_option_that_there_is_not_is_told() -> None:
     with pytest.raises(ConfigError, match=r"plugins\.options\.ray\.adress"):
         tracebench_configure({"options": {"adress": "auto"}})
     for wrong in (
-        {"address": "ray://head:10001"}, {"address": "head:99999"}, {"address": "head:port"}, {"jobs": 0}, {"listen": "all"},
+        {"address": "ray://head:10001"}, {"address": "head:99999"}, {"address": f"{'a' * 70}:1"}, {"address": "head:port"},
+        {"jobs": 0}, {"listen": "all"},
         *({"resources": {"tpu": amount}} for amount in ("many", -1, 0.00001, float("inf"), float("nan"))),
         {"resources": {"CPU": 2}}, {"resources": {"memory": 1 << 30}},
     ):  # fmt: skip

@@ -71,8 +71,9 @@ def test_where_slurm_is_not_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_option_that_there_is_not_is_told() -> None:
     with pytest.raises(ConfigError, match=r"plugins\.options\.slurm\.partitoin"):
         tracebench_configure({"options": {"partitoin": "work"}})
-    with pytest.raises(ValidationError):
-        Options(listen="everywhere")
+    for wrong in ("everywhere", f"{'a' * 70}:80", "a..b:80"):
+        with pytest.raises(ValidationError, match="is no ADDRESS:PORT"):
+            Options(listen=wrong)
 
 
 @pytest.mark.usefixtures("slurm")

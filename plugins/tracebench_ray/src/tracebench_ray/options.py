@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -11,18 +12,17 @@ from pydantic import AfterValidator, Field
 from tracebench_core.specs import ExecutorSetting, Resources, RunConfig
 from tracebench_ray.placement import asked_of, refuse_absent
 from tracebench_ray.words import Asked, Order
-from tracebench_workers.options import EVERYWHERE, Placing, refuse_unheard
+from tracebench_workers.options import EVERYWHERE, MOST_PORT, Placing, is_host, refuse_unheard
 
 LEAST = 0.0001
 """Of anything: Ray counts in such parts."""
 NAMED_ELSEWHERE = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
 """What a worker takes of these follows from what its jobs need."""
-MOST_PORT = (1 << 16) - 1
 
 
 def _is_cluster(text: str) -> str:
     host, _, port = text.rpartition(":")
-    if host and not (port.isdecimal() and int(port) <= MOST_PORT):
+    if host and not (is_host(host) and re.fullmatch(r"\d{1,5}", port) and int(port) <= MOST_PORT):
         raise ValueError(f"`{text}` is no HOST:PORT, such as head:6379")
     return text
 

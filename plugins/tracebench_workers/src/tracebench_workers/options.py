@@ -30,9 +30,18 @@ def bare(host: str) -> str:
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
+def is_host(name: str) -> bool:
+    """Tell whether a machine may have a name: of one that no name server can know, Python raises what is no error of a network."""
+    try:
+        name.encode("idna")
+    except UnicodeError:
+        return False
+    return True
+
+
 def _is_address(text: str) -> str:
     found = re.fullmatch(r"[^\s/]+:0*(\d{1,5})", text)
-    if text and (found is None or int(found[1]) > MOST_PORT):
+    if text and (found is None or int(found[1]) > MOST_PORT or not is_host(text.rpartition(":")[0])):
         raise ValueError(f"`{text}` is no ADDRESS:PORT, such as 0.0.0.0:7400")
     return text
 
