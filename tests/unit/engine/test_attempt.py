@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tracebench_core.averages import LARGEST
 from tracebench_core.contracts import EvaluationFailed, NotMeasured
 from tracebench_core.errors import ModelError, TraceBenchError
 from tracebench_core.specs import Bounds, Feedback, Raised, TaskSpec
-from tracebench_engine.measure.attempt import Failure, classify, describe_error, overdue, possible, score
+from tracebench_engine.measure.attempt import Failure, attempt, classify, describe_error, overdue, possible, score
 from tracebench_engine.measure.bounded import Overdue
 from tracebench_engine.measure.context import evaluation_name
 
@@ -25,6 +26,7 @@ from tracebench_engine.measure.context import evaluation_name
         (NotMeasured("busy", suspect=True), Failure("suspect", "busy", retry=True, blameless=True)),
         (TraceBenchError("x"), Failure("infrastructure", "TraceBenchError: x", retry=False)),
         (ValueError("x"), Failure("suspect", "ValueError: x", retry=True)),
+        (SystemExit(3), Failure("suspect", "SystemExit: 3", retry=True)),
         *(
             (ModelError("no", kind=kind), Failure("infrastructure", "ModelError: no", retry=retry, blameless=True))
             for kind, retry in {
@@ -35,7 +37,7 @@ from tracebench_engine.measure.context import evaluation_name
         (EvaluationFailed(Feedback(score=0.5, status="invalid", text="bad")), Feedback(score=0.5, status="invalid", text="bad")),
     ],
 )  # fmt: skip
-def test_an_exception_means_what_its_kind_says(error: Exception, failure: Any) -> None:
+def test_an_exception_means_what_its_kind_says(error: Exception | SystemExit, failure: Any) -> None:
     assert classify(error) == failure
 
 
@@ -104,6 +106,19 @@ def test_what_a_guide_answers_else_is_its_failure_and_so_is_the_error_of_a_progr
     assert score(lambda *_: 3, None, ValueError("x"), Context()) == Failure(  # type: ignore[arg-type, return-value]
         "suspect", "ValueError: x", retry=True
     )
+
+
+def test_a_program_or_a_guide_that_leaves_ends_its_evaluation_and_no_more() -> None:
+    """As argparse does where a task calls a command, and as a candidate may."""
+
+    def leaves(*_: Any) -> Any:
+        raise SystemExit(3)
+
+    for program, guide in ((leaves, lambda *_: 0), (lambda *_: 0, leaves)):
+        found = attempt(SimpleNamespace(run=program), guide, {}, None, Context())  # type: ignore[arg-type]
+        assert isinstance(found, Failure)
+        assert (found.blame, found.raised and found.raised.type) == ("suspect", "SystemExit")
+        assert found.words.startswith("SystemExit: 3 (line ")
 
 
 def test_of_a_long_feedback_the_beginning_and_the_end_are_kept() -> None:

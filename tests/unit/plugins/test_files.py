@@ -13,6 +13,7 @@ from tracebench_core.plugins import PluginHost, load_ref
 from tracebench_core.plugins.files import file_part
 from tracebench_core.plugins.resolve import resolve_task_ids
 from tracebench_core.specs import TaskSpec, TrainerSpec
+from tracebench_engine.measure.building import open_task
 
 TASK = '''
 def task():
@@ -26,6 +27,7 @@ TRAINER = """
 from __future__ import annotations
 from pydantic import BaseModel
 from tracebench_core.specs import TaskSpec, TrainerSpec
+from tracebench_engine.measure.building import open_task
 class Settings(BaseModel):
     steps: int = 3
 class Mine:
@@ -238,3 +240,9 @@ def test_a_file_whose_import_was_interrupted_is_imported_again(host: PluginHost,
 def test_a_file_in_a_folder_that_cannot_be_is_told_as_any_other_that_is_not_there(host: PluginHost) -> None:
     with pytest.raises(UsageError, match="cannot be read: File name too long"):
         host.task(f"./{'a' * 300}/my.py:task")
+
+
+def test_a_loader_that_leaves_is_told_and_ends_no_command(host: PluginHost, tmp_path: Path) -> None:
+    (tmp_path / "my.py").write_text("def task():\n    raise SystemExit(5)\n")
+    with pytest.raises(PluginError, match=r"my\.py:task` cannot be built: SystemExit: 5"):
+        open_task(host, "./my.py:task", eval_kwargs={})

@@ -142,7 +142,7 @@ def ask(check: Check, plugin: PluginUnderTest) -> Outcome:
     said: list[Finding | Skipped | Warned] = []
     try:
         said.extend(check.run(plugin))
-    except Exception as err:  # noqa: BLE001 - see `check_plugin`
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - see `check_plugin`
         said.append(Finding(check.code, f"raised {type(err).__name__}: {err}"))
     return Outcome(
         check,

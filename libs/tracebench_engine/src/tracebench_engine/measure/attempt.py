@@ -56,7 +56,7 @@ def attempt(
     try:
         output = task.run(values, example, context)
         return classify(output) if isinstance(output, Exception) else _kept(guide(example, output, context))
-    except Exception as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a task raises is this evaluation's outcome, not the job's
         return classify(err)
 
 
@@ -64,7 +64,7 @@ def score(guide: Guide, example: Example, output: Any, context: EvaluationContex
     """Have the guide score one output of a batch; an exception in its place is what became of the program."""
     try:
         return classify(output) if isinstance(output, Exception) else _kept(guide(example, output, context))
-    except Exception as err:  # noqa: BLE001 - see above
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - see above
         return classify(err)
 
 
@@ -97,7 +97,7 @@ def possible(found: Feedback | Failure, spec: TaskSpec) -> Feedback | Failure:
     return found
 
 
-def classify(err: Exception) -> Feedback | Failure:
+def classify(err: Exception | SystemExit) -> Feedback | Failure:
     """Return what an exception of a task's program or guide means."""
     if isinstance(err, EvaluationFailed):
         try:
@@ -116,7 +116,7 @@ def classify(err: Exception) -> Feedback | Failure:
     return Failure("suspect", describe_error(err), retry=True, raised=_place(err))
 
 
-def _place(err: Exception) -> Raised | None:
+def _place(err: BaseException) -> Raised | None:
     frames = traceback.extract_tb(err.__traceback__)
     if not frames:
         return None

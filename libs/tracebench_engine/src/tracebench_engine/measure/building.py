@@ -102,6 +102,9 @@ def open_task(
         chosen = task.guide
         if guide is not None:
             chosen = load_ref(host.component("guide", guide).loader, owner=guide)(task, **(guide_kwargs or {}))
+    except SystemExit as err:  # it would end the command that asks, without a word
+        closing()
+        raise PluginError(f"Task `{task_id}` cannot be built: SystemExit: {err}") from err
     except BaseException:
         closing()
         raise

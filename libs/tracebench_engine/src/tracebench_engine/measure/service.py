@@ -231,7 +231,7 @@ class EvaluationService:
             outputs = list(self._batch(_copied(works[0].candidate.values), examples, contexts))  # type: ignore[misc]  # asked for in `_start`
             if len(outputs) != len(works):
                 raise ValueError(f"`run_batch` returned {len(outputs)} outputs for {len(works)} examples")
-        except Exception as err:  # noqa: BLE001 - it stands for every example of the batch
+        except (Exception, SystemExit) as err:  # noqa: BLE001 - it stands for every example of the batch
             return [classify(err)] * len(works)
         return [score(self._guide, *one) for one in zip(examples, outputs, contexts, strict=True)]
 
