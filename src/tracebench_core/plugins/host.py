@@ -322,7 +322,7 @@ class PluginHost:
         for plugin in [impl.plugin for impl in getattr(self._pm.hook, hook).get_hookimpls()]:
             try:
                 self._pm.subset_hook_caller(hook, self._pm.get_plugins() - {plugin})(**kwargs)
-            except Exception as err:  # noqa: BLE001 - an observer must not hurt what it observes
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - an observer must not hurt what it observes
                 log.warning("plugin %s failed in %s: %s: %s", self._pm.get_name(plugin), hook, type(err).__name__, err)
                 self._pm.unregister(plugin)
 

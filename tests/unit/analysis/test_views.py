@@ -79,11 +79,12 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Catalog]:
     return offer
 
 
+@pytest.mark.parametrize("raised", [RuntimeError, SystemExit])
 def test_every_view_is_plain_data_and_a_broken_one_costs_itself(
-    catalog: Callable[..., Catalog], recorded: Path
+    catalog: Callable[..., Catalog], recorded: Path, raised: type[BaseException]
 ) -> None:
     def fail(_run: object, _job: object) -> None:
-        raise RuntimeError("on <purpose>")
+        raise raised("on <purpose>")
 
     offered = catalog(
         a=("columns", lambda run, job: {"n": [1, None, "<b>"], "o": [object(), 2.5, ()]}),

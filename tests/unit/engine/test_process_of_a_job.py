@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.unit.store.samples import job_spec, started
@@ -193,21 +193,23 @@ class Sink:
 
     made: list[Sink]
 
+    raised: ClassVar[type[BaseException]] = RuntimeError
+
     def __init__(self, folder: Path, fails: str = "") -> None:
         if fails == "made":
-            raise RuntimeError("no")
+            raise self.raised("no")
         self.folder, self.fails, self.heard, self.is_closed = folder, fails, list[int](), False
         Sink.made = [self]
 
     def __call__(self, event: Any) -> None:
         if self.fails == "told":
-            raise RuntimeError("no")
+            raise self.raised("no")
         self.heard.append(event.seq)
 
     def close(self) -> None:
         self.is_closed = True
         if self.fails == "closed":
-            raise RuntimeError("no")
+            raise self.raised("no")
 
 
 class Hosted:
@@ -229,9 +231,17 @@ class Hosted:
 
 @pytest.mark.parametrize("fails", ["", "made", "told", "closed"])
 @pytest.mark.parametrize("watched", [True, False])
+@pytest.mark.parametrize("raised", [RuntimeError, SystemExit])
 def test_whoever_watches_a_job_cannot_hurt_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, fails: str, watched: bool
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    fails: str,
+    raised: type[BaseException],
+    watched: bool,
 ) -> None:
+    monkeypatch.setattr(Sink, "raised", raised)
     told: list[Any] = []
     job = job_spec(logger="Sink", logger_kwargs={"fails": fails} if fails else {})
     layout = RunLayout(tmp_path).job(job.job_id)

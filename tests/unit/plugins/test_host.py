@@ -328,11 +328,14 @@ def test_a_wrapper_sees_the_job_and_may_change_its_result() -> None:
     assert Wrapper.seen == [Path("/j")]
 
 
-def test_an_observer_that_raises_is_left_out_and_hurts_nobody(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("raised", [ValueError, SystemExit])
+def test_an_observer_that_raises_is_left_out_and_hurts_nobody(
+    caplog: pytest.LogCaptureFixture, raised: type[BaseException]
+) -> None:
     class Bad:
         @hookimpl
         def tracebench_run_started(self, run_dir: Path) -> None:
-            raise ValueError("no")
+            raise raised("no")
 
     class Good:
         seen: ClassVar[list[Path]] = []

@@ -31,6 +31,13 @@ class Greedy:
                     problem.evaluate(values)
 
 
+class Leave:
+    """Leaves, as it might where a library's command is called."""
+
+    def train(self, problem: Problem) -> None:
+        raise SystemExit(3)
+
+
 class Solve:
     """Evaluates a right answer to the code toy on all of train."""
 
@@ -59,6 +66,7 @@ def test_a_trainers_error_is_kept_and_not_raised() -> None:
     trial = run_trial(Crash(), toy, answer=Teacher(toy.lesson))
     assert str(trial.error) == "on purpose"
     assert trial.gain() == 0.0
+    assert isinstance(run_trial(Leave(), toy, answer=Teacher(toy.lesson)).error, SystemExit)
 
 
 def test_candidate_code_runs_in_the_sandbox() -> None:

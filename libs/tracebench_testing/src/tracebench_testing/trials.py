@@ -146,7 +146,7 @@ def run_trial(
             spent = end.axis
         except TrainingStopped:  # no fault of the trainer's
             pass
-        except Exception as err:  # noqa: BLE001 - how a trainer ends is what a trial finds out
+        except (Exception, SystemExit) as err:  # noqa: BLE001 - how a trainer ends is what a trial finds out
             error = err
         meter.stop()
         models.close()

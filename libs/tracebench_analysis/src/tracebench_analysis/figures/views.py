@@ -59,7 +59,7 @@ def _build(owner: str, spec: ViewSpec, run: Run, job_id: str | None) -> Shown | 
     try:
         made = load_ref(spec.loader, owner=owner)(run, job_id)
         content = None if made is None else _plain(spec.kind, made)
-    except Exception as err:  # noqa: BLE001 - a plugin's code may raise anything
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - a plugin's code may raise anything
         problem = f"`{spec.name}` of `{owner}` failed: {type(err).__name__}: {err}"
         return Shown(spec.name, title, spec.kind, None, problem)
     return None if content is None else Shown(spec.name, title, spec.kind, content, "")

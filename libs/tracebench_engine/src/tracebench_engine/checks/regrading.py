@@ -99,7 +99,7 @@ def _scored_again(
             measure_job(order, context, so_far, BlobStore(own.blobs))
         except (TraceBenchError, BudgetExhausted, TrainingStopped) as err:
             error = str(err)
-        except Exception as err:  # noqa: BLE001 - whatever a suite raises is why this job has no second score
+        except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a suite raises is why this job has no second score
             error = f"{type(err).__name__}: {err}"
         finally:
             sandbox.close()

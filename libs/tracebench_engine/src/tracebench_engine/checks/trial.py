@@ -139,7 +139,7 @@ def try_task(host: PluginHost, task_id: str, options: Mapping[str, Any], *, trai
         return Check("SKIP", task_id, f"{err} {err.hint}".strip())
     except TraceBenchError as err:
         return Check("FAIL" if trainable else "EXPECTED", task_id, str(err))
-    except Exception as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
+    except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a suite raises while loading is what the user must see
         return Check("FAIL", task_id, describe_error(err))
 
 

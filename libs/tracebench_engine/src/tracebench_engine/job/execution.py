@@ -242,7 +242,7 @@ class Observers:
             try:
                 build = load_ref(host.component("logger", job.logger).loader, owner=job.logger)
                 self._logger = build(layout.path, **job.logger_kwargs)
-            except Exception as err:  # noqa: BLE001 - as below
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - as below
                 log.warning("logger %s is off: %s", job.logger, err)
 
     @property
@@ -254,7 +254,7 @@ class Observers:
         if self._logger is not None:
             try:
                 self._logger(event)
-            except Exception as err:  # noqa: BLE001 - a sink must not hurt what it watches
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - a sink must not hurt what it watches
                 log.warning("logger %s is off from event %d on: %s", self._job.logger, event.seq, err)
                 self._logger = None
         if self._host is not None:
@@ -265,7 +265,7 @@ class Observers:
         if self._logger is not None:
             try:
                 self._logger.close()
-            except Exception as err:  # noqa: BLE001 - as above
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - as above
                 log.warning("logger %s could not be closed: %s", self._job.logger, err)
 
 

@@ -171,7 +171,7 @@ def check_logger(plugin: PluginUnderTest) -> Found:
                 sizes = [
                     _log(spec, Path(folder), part, plugin.options_of(name)) for part in (events[:half], events[half:])
                 ]
-            except Exception as err:  # noqa: BLE001 - whatever it raises is what its author must see
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever it raises is what its author must see
                 yield Finding("TB421", f"raised {type(err).__name__}: {err}", f"logger {name}")
                 continue
         lost = [file for file, size in sizes[0].items() if sizes[1].get(file, -1) < size]
@@ -200,7 +200,7 @@ def check_environment(plugin: PluginUnderTest) -> Found:
                     environment.close()
             except MissingRequirementError as err:
                 yield Skipped("TB431", str(err), f"environment {name}")
-            except Exception as err:  # noqa: BLE001 - whatever it raises is what its author must see
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever it raises is what its author must see
                 yield Finding("TB431", f"raised {type(err).__name__}: {err}", f"environment {name}")
 
 

@@ -89,7 +89,7 @@ class EnvironmentServer:
                 spec = self._spec(request["name"])
                 opened, release = self._lease(spec, request)
                 answer: dict[str, Any] = {"handle": opened.handle, "scope": spec.scope}
-            except Exception as err:  # noqa: BLE001 - whatever a plugin raises is told to the job that asked
+            except (Exception, SystemExit) as err:  # noqa: BLE001 - whatever a plugin raises is told to the job that asked
                 retry = err.retry if isinstance(err, NotMeasured) else not isinstance(err, TraceBenchError)
                 wire.send({"error": f"{type(err).__name__}: {err}", "retry": retry})
                 return
@@ -153,7 +153,7 @@ class EnvironmentServer:
                 return
         try:
             opened.environment.close()
-        except Exception:
+        except (Exception, SystemExit):
             log.exception("an environment did not close")
         self._note({"closed": opened.number})
         shutil.rmtree(opened.workdir, ignore_errors=True)
@@ -188,6 +188,6 @@ class EnvironmentServer:
                 environment = load_ref(self._spec(entry["name"]).loader, owner=entry["name"])(**entry["options"])
                 if callable(reclaim := getattr(environment, "reclaim", None)):
                     reclaim(entry["handle"])
-            except Exception:
+            except (Exception, SystemExit):
                 log.exception("environment %s of an earlier process could not be reclaimed", entry["name"])
         self._record.unlink(missing_ok=True)
