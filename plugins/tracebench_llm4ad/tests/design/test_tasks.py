@@ -102,6 +102,17 @@ def test_feedback_names_the_worst_instance_with_its_numbers(task: CodeTask, eval
         assert "Worst instance" in text
 
 
+@pytest.mark.parametrize("options", [{"size": "ranking"}, {"n_facilities": 200}, {"n_customers": 2}, {"slack": 1.2}])
+def test_customers_find_room_in_their_order_however_many_the_facilities(options: dict[str, Any], build: Any) -> None:
+    task = build(
+        "optimization/cflp_construct", **{"n_train": 1, "n_validation": 1, "n_test": 1, "n_instance": 4} | options
+    )
+    for examples in task.splits.values():
+        for example in examples:
+            for case in example.input:
+                assert task.anchors(case).start >= task.anchors(case).bound
+
+
 def test_a_scale_without_room_counts_the_shortfall() -> None:
     assert normalise(5, start=5, bound=5) == 1
     assert normalise(6, start=5, bound=5) == pytest.approx(0.8)

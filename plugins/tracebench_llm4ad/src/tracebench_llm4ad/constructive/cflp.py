@@ -55,6 +55,10 @@ Score: the mean total cost; lower is better.
 """
 
 
+GROWTH = 1.05
+"""Of capacities that are too small for the starting program."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facilities:
     """Costs have shape (facilities, customers)."""
@@ -62,6 +66,17 @@ class Facilities:
     capacities: npt.NDArray[np.int64]
     demands: npt.NDArray[np.int64]
     costs: npt.NDArray[np.int64]
+
+
+def fits_in_order(instance: Facilities) -> bool:
+    """Tell whether the starting program finds room for every customer: each in turn goes to the cheapest facility that has any."""
+    free = instance.capacities.copy()
+    for customer, demand in enumerate(instance.demands):
+        roomy = np.flatnonzero(free >= demand)
+        if not len(roomy):
+            return False
+        free[roomy[instance.costs[roomy, customer].argmin()]] -= demand
+    return True
 
 
 class CflpEvaluator(Evaluator[Facilities], StepwiseRules[Facilities]):
@@ -78,13 +93,20 @@ class CflpEvaluator(Evaluator[Facilities], StepwiseRules[Facilities]):
         self.facilities, self.customers, self.slack = options.n_facilities, options.n_customers, options.slack
 
     def generate(self, rng: np.random.Generator) -> Facilities:
-        """Draw places in the unit square, costs of a hundred times the distance, demands from 5 to 20, and uneven capacities."""
+        """Draw places in the unit square, costs of a hundred times the distance, demands from 5 to 20, and uneven capacities.
+
+        Where the customers do not fit in their order, as with a facility for each, all capacities grow until they do.
+        """
         difference = rng.random((self.facilities, 1, 2)) - rng.random((1, self.customers, 2))
         costs = 1 + np.rint(100 * np.sqrt((difference**2).sum(axis=2))).astype(np.int64)
         demands = rng.integers(5, 21, self.customers)
         shares = rng.uniform(0.5, 1.5, self.facilities)
-        capacities = np.ceil(self.slack * demands.sum() * shares / shares.sum()).astype(np.int64)
-        return Facilities(capacities, demands, costs)
+        slack = self.slack
+        while True:
+            capacities = np.ceil(slack * demands.sum() * shares / shares.sum()).astype(np.int64)
+            if fits_in_order(instance := Facilities(capacities, demands, costs)):
+                return instance
+            slack *= GROWTH
 
     def steps(self, instance: Facilities) -> Steps:
         """Assign one customer per call."""

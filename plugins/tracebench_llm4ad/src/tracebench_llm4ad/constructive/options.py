@@ -150,7 +150,7 @@ class CflpOptions(SizedOptions):
     n_facilities: int = Field(default=10, ge=2, le=200)
     n_customers: int = Field(default=50, ge=2, le=1000)
     slack: float = Field(default=1.3, ge=1.2, le=10.0)
-    """Total capacity over total demand."""
+    """Total capacity over total demand; more where customers that come in their order would not fit."""
 
 
 class QapOptions(SizedOptions):
