@@ -241,8 +241,10 @@ def escape():
     if os.fork() or os.setsid() or os.fork():
         return
     open({str(told)!r}, "w").write(str(os.getpid()))
+    def is_stopped():
+        return open(f"/proc/{{guest}}/stat").read().rpartition(")")[2].split()[0] == "T"
     while True:
-        if open(f"/proc/{{guest}}/stat").read().rpartition(")")[2].split()[0] == "T":
+        if is_stopped() and is_stopped(): # what was read before this process was stopped, too, is told after it goes on
             open({str(alone)!r}, "w").close()
 """
     fork = (

@@ -18,7 +18,7 @@ from tracebench_redteam.ground import CAP_MB, MOST, PAID_SECONDS, Ears, Ground, 
 from tracebench_redteam.running import SOURCE
 from tracebench_redteam.watching import Watch
 
-SECONDS, LINGER_SECONDS = 60.0, 3.0
+SECONDS, LINGER_SECONDS = 60.0, 10.0
 ALL_OFF: frozenset[Defence] = frozenset({"files", "network", "limits", "apart", "scoring"})
 _WATCHED = (BURNS, TAKES)
 
