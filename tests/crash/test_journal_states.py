@@ -6,6 +6,7 @@ ever measured, so that one that nothing vouches for is known by sight. `TRACEBEN
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -35,6 +36,13 @@ SEQUENCES = int(os.environ.get("TRACEBENCH_STATES", "12"))
 FORGED = b"99.0"
 SINCE_INDEX = 3
 """Lines at most that a closed journal has behind those that the index of files knows."""
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 class Store(RuleBasedStateMachine):
@@ -129,8 +137,13 @@ class Store(RuleBasedStateMachine):
         """A byte of the journal changes."""
         content = bytearray(self._journal.read_bytes())
         at = min(int(place * len(content)), len(content) - 1)
+        number = bytes(content[:at]).count(b"\n")
+        line = self._lines()[number]
         content[at] ^= byte
-        self._write(bytes(content), since=bytes(content[:at]).count(b"\n"))
+        if content[at] != byte ^ ord("\n") and not _is_record(line):
+            self._journal.write_bytes(content)  # of a line that a crash cut short nothing more can be lost
+        else:
+            self._write(bytes(content), since=number)
 
     @rule()
     def copy(self) -> None:

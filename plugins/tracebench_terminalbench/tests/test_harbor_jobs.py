@@ -229,7 +229,7 @@ def test_the_score_of_an_example_is_the_mean_of_its_trials(task: Callable[..., T
     ]  # fmt: skip
     told = task("hello-file").guide(Example(id="fix"), trials, None)  # type: ignore[arg-type] - which it does not use
     assert (told.score, told.status) == (0.5, "ok")
-    assert told.metrics == {"speed": 4.0, "turns": 9.0, "reward": 0.5, "attempts": 3.0, "agent_timeouts": 1.0}
+    assert told.metrics == {"speed": 6.5, "turns": 9.0, "reward": 0.5, "attempts": 3.0, "agent_timeouts": 1.0}
     assert told.text.startswith("Task fix: reward 0")
 
 

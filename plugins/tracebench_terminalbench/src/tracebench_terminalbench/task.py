@@ -121,13 +121,13 @@ class TerminalTask:
 
     def _score(self, example: Example, output: Sequence[Trial], context: Context) -> Feedback:
         """Return the mean reward of an example's trials, with what an optimizer may learn from the last of them."""
-        rewards = [trial.reward for trial in output if trial.reward is not None]
+        scored = [trial for trial in output if trial.reward is not None]
         last = output[-1]
         told = set.intersection(*(set(trial.usage) for trial in output))  # what one of them does not tell has no sum
         metrics = {name: math.fsum(trial.usage[name] for trial in output) for name in sorted(told)}
-        named = set.intersection(*(set(trial.rewards) for trial in output)) - {"reward"}
-        extra = {name: math.fsum(trial.rewards[name] for trial in output) / len(output) for name in sorted(named)}
-        reward = math.fsum(rewards) / len(rewards)
+        named = set.intersection(*(set(trial.rewards) for trial in scored)) - {"reward"}
+        extra = {name: math.fsum(trial.rewards[name] for trial in scored) / len(scored) for name in sorted(named)}
+        reward = math.fsum(trial.reward or 0.0 for trial in scored) / len(scored)
         out_of_time = float(sum(trial.timed_out for trial in output))
         return Feedback(
             score=reward,
