@@ -91,7 +91,7 @@ def loader_raises() -> Any:
     raise RuntimeError("no data")
 
 
-@loading("failed", "SystemExit")
+@loading("failed", "PluginError")
 def loader_exits() -> Any:
     sys.exit(3)
 
@@ -229,7 +229,7 @@ def guide_is_killed(*_: Any) -> Any:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@judging("failed", "SystemExit")
+@judging("failed", "BrokenTaskError")
 def guide_exits(*_: Any) -> Any:
     sys.exit(0)
 
