@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import errno
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.full_disk import full_disk
 from tests.unit.store.samples import candidate, started
 
 from tracebench_core.specs.events import MetricLogged
 from tracebench_runs.events.eventlog import read_events
 from tracebench_runs.events.writer import EventWriter
 from tracebench_runs.storage.layout import RunLayout
-
-
-@contextmanager
-def full(most: int) -> Iterator[None]:
-    """Let no file of this process grow beyond so many bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture
@@ -43,11 +30,11 @@ def test_nothing_is_refused_on_a_disk_with_room(writer: EventWriter) -> None:
 def test_what_the_disk_refuses_first_is_kept(writer: EventWriter, what: str) -> None:
     event = MetricLogged(name="m", value=1.0) if what == "event" else candidate(values={"a": "x" * 1_000_000})
     writer.append(started())
-    with full(writer.layout.events.stat().st_size), pytest.raises(OSError, match="large") as first:
+    with full_disk(writer.layout.events.stat().st_size), pytest.raises(OSError, match="large") as first:
         writer.append(event)
     assert first.value.errno == errno.EFBIG
     assert writer.refused is first.value
-    with full(0), pytest.raises(OSError, match="large") as second:
+    with full_disk(0), pytest.raises(OSError, match="large") as second:
         writer.append(event)
     assert writer.refused is first.value is not second.value
     writer.append(MetricLogged(name="later", value=1.0))  # there is room again
